@@ -28,6 +28,7 @@ mod renewal;
 mod rules;
 mod sockets;
 mod standby;
+mod supervisor;
 pub mod totals;
 mod webhook;
 
@@ -59,6 +60,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use supervisor::Supervisor;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -135,6 +137,7 @@ pub struct Running {
     reloads: Receiver<ReloadRequest>,
     copier: Option<Copier>,
     gives_way: GivesWay,
+    supervisor: Supervisor,
 }
 
 /// What a Signer needs of the machine that it runs on.
@@ -245,6 +248,7 @@ pub async fn start_on(
     }
     server.spawn(serve(listener, router, limits.manners(), handshakes, stop_server.clone()));
     info!(%address, chains = engine.lanes().of_chains.len(), "ready for requests");
+    sockets.supervisor.ready("serving");
     Ok(Running {
         address,
         server,
@@ -258,6 +262,7 @@ pub async fn start_on(
         reloads,
         copier,
         gives_way,
+        supervisor: sockets.supervisor,
     })
 }
 
@@ -370,6 +375,7 @@ impl Running {
     /// decided is taken up by the next process.
     pub async fn shutdown(self) {
         info!("shutting down: no new requests; those that have begun are finished");
+        self.supervisor.stopping();
         self.stop_server.cancel();
         self.server.close();
         let drained = async {

@@ -211,6 +211,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Has a key store that did not sign, or was not asked for long, sign a test.
     async fn look_after_key(&self) {}
 
+    /// Asks the contract whether it lets the account bill, where it can be asked to bill nobody.
+    async fn look_after_permission(&self) {}
+
     /// What the last look told besides, for metrics and warnings; none before the first.
     fn vitals(&self) -> Option<Vitals>;
 

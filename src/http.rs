@@ -112,6 +112,8 @@ impl AppState {
         let started_ms = engine.journal.now_ms();
         let opens_ms = engine.journal.opens_ms();
         let labels = callers.as_ref().map(Callers::labels).unwrap_or_default();
+        let chains: Vec<_> = engine.lanes().of_chains.keys().copied().collect();
+        let counted = (labels.as_slice(), chains.as_slice());
         let arrivals = Arrivals::new(limits.body_limit_bytes, engine.tasks.clone());
         let replays = Replays::new(opens_after(opens_ms));
         replays.share_among(labels.len());
@@ -128,7 +130,7 @@ impl AppState {
             arrivals,
             replays,
             sampled: Sampled::default(),
-            metrics: Metrics::new(&labels, (&AuthError::WORDS, &CallerBudget::WORDS), started_ms),
+            metrics: Metrics::new(counted, (&AuthError::WORDS, &CallerBudget::WORDS), started_ms),
             limits,
         }
     }
@@ -246,6 +248,8 @@ fn for_machines(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
     router
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
+        .route("/health/serving", get(health::serving))
+        .route("/health/chains/{id}", get(health::of_chain))
         .route("/metrics", get(health::metrics))
 }
 

@@ -330,6 +330,11 @@ impl Policy {
         self.admit_one(item.subscribe, token, item.amount)
     }
 
+    /// The tokens that may be charged, by the names of the configuration; none where any may be.
+    pub fn tokens(&self) -> impl Iterator<Item = (&str, Address)> {
+        self.limits.tokens.iter().map(|(name, limits)| (name.as_str(), limits.address))
+    }
+
     /// The limits in words, and whether an amount or a fee is without one.
     pub fn describe(&self) -> (String, bool) {
         let limits = &self.limits;

@@ -69,15 +69,17 @@ pub fn exchange_filter(config: &LogConfig) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::billing::{FailCode, PlatformChainId};
     use std::collections::HashSet;
     use std::time::Duration;
 
     /// What `promtool check metrics` asks for: every sample has a help text and a type under its own name.
     #[test]
     fn the_older_format_describes_every_sample() {
-        let metrics = Metrics::new(&["a".to_owned()], (&["wrong"], &[]), 0);
-        let billed =
-            Billed { caller: "a".to_owned(), code: 2, status: 200, refused: vec!["NOT_DUE_YET"] };
+        let metrics =
+            Metrics::new((&["a".to_owned()], &[PlatformChainId(7)]), (&["wrong"], &[]), 0);
+        let (caller, refused) = ("a".to_owned(), vec![FailCode::NotDueYet]);
+        let billed = Billed { caller, chain: Some(7), code: 2, status: 200, refused };
         metrics.billed(&billed, Duration::from_millis(7));
         metrics.unauthenticated("wrong");
         metrics.replayed();
@@ -97,7 +99,12 @@ mod tests {
             assert!(help.contains(base) && kinds.contains(base), "{name} in\n{text}");
         }
         assert!(samples.count() > 15 && !text.contains("# EOF"), "{text}");
-        assert!(text.contains("signer_answers_total{caller=\"a\",code=\"2\",status=\"200\"} 1"));
+        for counted in [
+            "signer_answers_total{caller=\"a\",chain=\"7\",code=\"2\",status=\"200\"} 1",
+            "signer_refusals_total{chain=\"7\",fail_code=\"NOT_DUE_YET\",retry=\"WAIT\"} 1",
+        ] {
+            assert!(text.contains(counted), "{text}");
+        }
         assert!(text.contains("# TYPE signer_replays_total counter"), "{text}");
     }
 }

@@ -1,6 +1,7 @@
 //! Where the Signer listens: on sockets of its own, or on those that systemd holds. What waits in such a
 //! socket while one process ends and the next begins is answered by the next: nobody is refused.
 
+use super::supervisor::Supervisor;
 use super::{BACKLOG, SEND_BUFFER, StartError};
 use crate::config::HttpConfig;
 use listenfd::ListenFd;
@@ -11,10 +12,14 @@ use tokio::net::{TcpListener, TcpSocket};
 
 /// The sockets that were handed over to this process.
 #[derive(Debug, Default)]
-pub struct Sockets(Vec<(SocketAddr, Handed)>);
+pub struct Sockets {
+    handed: Vec<(SocketAddr, Handed)>,
+    /// Who handed them over, or started the process without any.
+    pub(super) supervisor: Supervisor,
+}
 
 impl Sockets {
-    /// Those of `LISTEN_FDS`. To be asked before the process has a second thread: it takes the variables
+    /// Those of `LISTEN_FDS`, and who is to be told of the start. To be asked before the process has a second thread: it takes the variables
     /// away, so that no child believes them.
     pub fn handed_over() -> io::Result<Self> {
         let mut found = ListenFd::from_env();
@@ -24,14 +29,14 @@ impl Sockets {
                 sockets.push((socket.local_addr()?, socket));
             }
         }
-        Ok(Self(sockets))
+        Ok(Self { handed: sockets, supervisor: Supervisor::of_environment()? })
     }
 
     /// Whether each of them is one that the configuration listens on: whoever came in through another would
     /// wait for ever.
     pub(super) fn fit(&self, config: &HttpConfig) -> Result<(), StartError> {
         let listens = |at: &SocketAddr| *at == config.listen || Some(*at) == config.health_listen;
-        let idle = self.0.iter().map(|(at, _)| *at).find(|at| !listens(at));
+        let idle = self.handed.iter().map(|(at, _)| *at).find(|at| !listens(at));
         idle.map_or(Ok(()), |at| Err(StartError::Handed(at)))
     }
 
@@ -40,8 +45,8 @@ impl Sockets {
         &mut self,
         address: SocketAddr,
     ) -> Result<(TcpListener, SocketAddr), StartError> {
-        let handed = self.0.iter().position(|(at, _)| *at == address);
-        let opened = match handed.map(|place| self.0.swap_remove(place)) {
+        let handed = self.handed.iter().position(|(at, _)| *at == address);
+        let opened = match handed.map(|place| self.handed.swap_remove(place)) {
             Some((_, socket)) => taken_up(socket),
             None => bound(address),
         };
@@ -60,7 +65,7 @@ impl Sockets {
         let problem = |problem| StartError::Listen { address, problem };
         let listener = self.listen(address)?.0.into_std().map_err(problem)?;
         let next = listener.try_clone().map_err(problem)?;
-        self.0.push((address, next));
+        self.handed.push((address, next));
         TcpListener::from_std(listener).map_err(problem)
     }
 }

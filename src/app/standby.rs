@@ -49,6 +49,7 @@ async fn wait(
     info!(
         "standing by: another Signer holds the journal, and this one signs nothing until that ends"
     );
+    sockets.supervisor.ready("standing by");
     let follow = follow_webhook(config, &sight);
     let journal = tokio::select! {
         journal = standby.turn() => journal?,

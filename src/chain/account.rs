@@ -3,7 +3,9 @@
 use super::inspect::tell_trust;
 use super::profiles::KnownProfiles;
 use super::signing::SigningContext;
+use super::trial::CallFailure;
 use super::{ChainError, Facts, Unready};
+use crate::billing::spell_address;
 use crate::clock::Clock;
 use crate::config::{ChainConfig, FamilyConfig, NewWork};
 use crate::contract::Profile;
@@ -11,6 +13,7 @@ use crate::keys::Key;
 use crate::node::{Client, Fleet, RealChain};
 use crate::policy::Policy;
 use alloy::primitives::Address;
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracing::warn;
@@ -47,6 +50,8 @@ pub struct SigningAccount {
     signing: Option<Arc<SigningContext>>,
     /// This machine's time. Only compared with the head's, as a check of both.
     pub(super) clock: Clock,
+    /// That the contract does not let the account bill, as it last said.
+    forbidden: Mutex<Option<Unready>>,
 }
 
 impl SigningAccount {
@@ -82,7 +87,7 @@ impl SigningAccount {
             Signatory::Keyless(_) => None,
         };
         let profiles = KnownProfiles::of(facts.family, facts.contract, Arc::clone(&profile));
-        Self { facts, profile, profiles, policy, signing, clock }
+        Self { facts, profile, profiles, policy, signing, clock, forbidden: Mutex::default() }
     }
 
     /// What it takes to sign.
@@ -100,6 +105,30 @@ impl SigningAccount {
     pub(super) async fn look_after_key(&self) {
         if let Some(signing) = &self.signing {
             signing.key.look_after().await;
+        }
+    }
+
+    /// What it means that the contract refused a call of the account.
+    pub(super) fn forbidden(&self, failure: &CallFailure) -> ChainError {
+        let Facts { family, contract, signer, .. } = self.facts;
+        let [contract, signer] = [contract, signer].map(|address| spell_address(family, address));
+        let said = failure.sentence(&self.profile);
+        Unready::Permission { contract, signer, said }.into()
+    }
+
+    /// Why every request is refused, where the contract does not let the account bill.
+    pub(super) fn not_permitted(&self) -> Option<ChainError> {
+        self.forbidden.lock().clone().map(Into::into)
+    }
+
+    /// Takes down what was learnt about that.
+    pub(super) fn note_permission<T>(&self, asked: &Result<T, ChainError>) {
+        match asked {
+            Ok(_) => *self.forbidden.lock() = None,
+            Err(ChainError::Unready(forbidden @ Unready::Permission { .. })) => {
+                *self.forbidden.lock() = Some(forbidden.clone());
+            }
+            Err(_) => {}
         }
     }
 

@@ -166,11 +166,17 @@ impl Chain for EvmChain {
     }
 
     fn unready(&self) -> Option<ChainError> {
-        self.account.key_trouble().or_else(|| self.unready_now())
+        let unready = self.account.key_trouble().or_else(|| self.unready_now());
+        unready.or_else(|| self.account.not_permitted())
     }
 
     async fn look_after_key(&self) {
         self.account.look_after_key().await;
+    }
+
+    async fn look_after_permission(&self) {
+        let asked = self.may_bill_anybody().await;
+        self.account.note_permission(&asked);
     }
 
     fn vitals(&self) -> Option<Vitals> {
@@ -214,7 +220,11 @@ impl Chain for EvmChain {
     }
 
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
-        self.check(charges).await
+        let checked = self.check(charges).await;
+        if checked.is_err() {
+            self.account.note_permission(&checked);
+        }
+        checked
     }
 
     async fn draft(

@@ -32,6 +32,19 @@ pub enum Unready {
         /// What the matter is.
         why: StoreFault,
     },
+    /// The contract does not let the account bill.
+    #[error(
+        "the contract {contract} does not let {signer} bill: {said}. Give the account that right, or name the key \
+         that has it"
+    )]
+    Permission {
+        /// The contract, as its chain writes it.
+        contract: String,
+        /// The account, likewise.
+        signer: String,
+        /// What the contract says.
+        said: String,
+    },
     /// The providers tell different irrevocable blocks of this height (TRON).
     #[error(
         "its providers tell different irrevocable blocks of height {0}: one of them has left the chain of the \

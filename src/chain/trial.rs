@@ -47,6 +47,17 @@ impl CallFailure {
         CallFault::Reverts { code, detail }.into()
     }
 
+    /// The same as a sentence.
+    pub(super) fn sentence(&self, profile: &Profile) -> String {
+        let (code, detail) = profile.reverted(&self.data);
+        code.sentence(detail.as_deref())
+    }
+
+    /// Whether it is about the account that signs, and not about anybody who is billed.
+    pub(super) fn forbids(&self, profile: &Profile) -> bool {
+        profile.reverted(&self.data).0 == FailCode::NotAuthorized
+    }
+
     /// What it means for the one charge that it was run for.
     fn of_one(&self, profile: &Profile) -> Opinion {
         let (code, detail) = profile.reverted(&self.data);

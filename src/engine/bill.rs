@@ -58,7 +58,7 @@ async fn bill_admitted(
         };
         match commit(lane, &asked, &ready, deadline).await {
             Ok(slot) => {
-                lane.tally.lock().accepted();
+                lane.tally.lock().accepted(slot.items.len(), slot.accepted_ms);
                 drop(held);
                 within("broadcast", lane.offer(&slot)).await;
                 return Ok(sent(lane, &slot, spelt(&ready.good), ready.rest));

@@ -364,7 +364,9 @@ impl Lane {
         *self.known.doubt.write() = doubt;
         *self.known_at_start.write() = self.journal.known_until(self.id()).await?;
         let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
-        self.chain.recollect(self.journal.past(self.id(), since_ms).await?, &open);
+        let past = self.journal.past(self.id(), since_ms).await?;
+        self.tally.lock().accepted_ms = past.accepted_ms;
+        self.chain.recollect(past, &open);
         for slot in open {
             self.track(slot);
         }

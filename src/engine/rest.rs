@@ -16,7 +16,7 @@ const NOTHING_TO_TELL: Duration = Duration::from_mins(2);
 /// When a look ended: by what runs while the machine does, and by the clock (Unix ms), which goes on while the
 /// machine sleeps.
 #[derive(Clone, Copy, Debug)]
-struct Looked {
+struct LastLook {
     at: Instant,
     at_ms: i64,
 }
@@ -25,7 +25,7 @@ struct Looked {
 #[derive(Debug, Default)]
 pub(super) struct BetweenLooks {
     /// The look before the rest, until the next one has ended; none while the lane is at work.
-    since: Mutex<Option<Looked>>,
+    since: Mutex<Option<LastLook>>,
     /// Whether somebody waits for the next look.
     wanted: AtomicBool,
     wake: Notify,
@@ -42,7 +42,7 @@ impl BetweenLooks {
 impl Lane {
     /// Waits until the lane is to be looked at again, `every` so often while it is at work.
     pub(super) async fn rests_for(&self, every: Duration) {
-        let looked = Looked { at: Instant::now(), at_ms: self.journal.now_ms() };
+        let looked = LastLook { at: Instant::now(), at_ms: self.journal.now_ms() };
         loop {
             // Made before anything is judged: what changes afterwards wakes it.
             let woken = self.rest.wake.notified();
@@ -69,7 +69,7 @@ impl Lane {
     pub(super) async fn wakes(&self) {
         let looked = self.rest.looked.notified();
         let every = self.chain.facts().poll_interval;
-        let stale = |since: Looked| {
+        let stale = |since: LastLook| {
             let passed_ms = self.journal.now_ms().abs_diff(since.at_ms);
             since.at.elapsed() >= every || u128::from(passed_ms) >= every.as_millis()
         };

@@ -33,6 +33,8 @@ pub enum Obstacle {
     UnknownTransactions,
     /// Somebody else signs with the key now (TRON).
     KeyElsewhere,
+    /// The contract does not let the account bill.
+    Permission,
     /// Transactions fail too often, or the key may not sign alone (TRON).
     Brake,
     /// Something else: the sentence tells.
@@ -56,6 +58,7 @@ impl Obstacle {
             | Self::OldCopy
             | Self::UnknownTransactions
             | Self::KeyElsewhere
+            | Self::Permission
             | Self::Brake
             | Self::Other => false,
         }
@@ -80,6 +83,7 @@ impl Obstacle {
             }
             ChainError::FeeTooHigh(_) => Self::Fees,
             ChainError::Unready(Unready::Key { .. }) => Self::Key,
+            ChainError::Unready(Unready::Permission { .. }) => Self::Permission,
             ChainError::Unready(Unready::Clock(_)) => Self::Clock,
             ChainError::Unready(Unready::Stalled(_)) => Self::Finality,
             ChainError::NoKey { .. }

@@ -46,6 +46,10 @@ impl SignedAgain {
 pub struct Tally {
     /// Batches that were accepted.
     pub accepted: u64,
+    /// The charges in them.
+    pub charges_accepted: u64,
+    /// When the newest batch was accepted, by this process or one before it, Unix ms.
+    pub accepted_ms: Option<i64>,
     /// Batches that ended, by the word for how.
     pub ended: BTreeMap<&'static str, u64>,
     /// Charges that ended, by the word for how and the reason (`none`, or a `failCode`).
@@ -65,6 +69,8 @@ impl Default for Tally {
         let failed = FailCode::iter().map(|code| ("failed", code.token()));
         Self {
             accepted: 0,
+            charges_accepted: 0,
+            accepted_ms: None,
             ended: ended().map(|word| (word, 0)).collect(),
             charges: ENDS
                 .map(|word| (word, NONE))
@@ -79,8 +85,11 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// A batch was accepted.
-    pub(super) fn accepted(&mut self) {
+    /// A batch of so many charges was accepted, at this time (Unix ms).
+    pub(super) fn accepted(&mut self, charges: usize, at_ms: i64) {
+        self.accepted_ms = Some(at_ms);
+        let charges = u64::try_from(charges).unwrap_or(u64::MAX);
+        self.charges_accepted = self.charges_accepted.saturating_add(charges);
         self.accepted = self.accepted.saturating_add(1);
     }
 

@@ -3,6 +3,7 @@
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use super::lane::Lane;
+use super::standing::Obstacle;
 use super::tally::SignedAgain;
 use super::tracked::Tracked;
 use super::trouble::Trouble;
@@ -36,6 +37,12 @@ enum Renewed {
 /// How many batches are offered to a node at the same time.
 const OFFERS_AT_ONCE: usize = 8;
 
+/// How often a contract is asked whether it lets the account bill, which a request finds out as well.
+const PERMISSION: Duration = Duration::from_mins(15);
+
+/// The same where the contract does not, and at the start.
+const PERMISSION_UNKNOWN: Duration = Duration::from_secs(10);
+
 /// Follows the batches of one lane.
 #[derive(Debug)]
 pub struct Watcher {
@@ -61,7 +68,19 @@ impl Watcher {
             };
             while stop.run_until_cancelled(once()).await.is_some() {}
         };
-        tokio::join!(looks, key);
+        let permission =
+            async { while stop.run_until_cancelled(self.permission()).await.is_some() {} };
+        tokio::join!(looks, key, permission);
+    }
+
+    /// Looks whether the contract lets the account bill, and waits until that is due again.
+    async fn permission(&self) {
+        if self.lane.follows.is_none() {
+            self.lane.chain.look_after_permission().await;
+        }
+        let unknown =
+            matches!(self.lane.standing(), Some((Obstacle::Unseen | Obstacle::Permission, _)));
+        sleep(if unknown { PERMISSION_UNKNOWN } else { PERMISSION }).await;
     }
 
     /// A tick whose failure is remembered, and is no reason to stop.

@@ -45,8 +45,10 @@ async fn serve(door: Arc<AppState>, family: Family, request: Request) -> Respons
 async fn answer(door: &AppState, family: Family, authentic: Authentic) -> Response {
     let begun = Instant::now();
     let caller = authentic.caller.as_ref().map(|caller| caller.label.clone());
-    let reply = bill(door, family, authentic).await.unwrap_or_else(HttpReply::TurnedAway);
-    let facts = reply_facts(caller.as_deref(), &reply);
+    let mut chain = None;
+    let heard = bill(door, family, authentic, &mut chain).await;
+    let reply = heard.unwrap_or_else(HttpReply::TurnedAway);
+    let facts = reply_facts((caller.as_deref(), chain), &reply);
     tell(&facts, &reply);
     door.metrics.billed(&facts, begun.elapsed());
     log(door, (family, caller.as_deref()), &reply, begun);
@@ -80,16 +82,19 @@ fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
+/// Bills; `meant` is told the chain as soon as it is known.
 async fn bill(
     door: &AppState,
     family: Family,
     authentic: Authentic,
+    meant: &mut Option<PlatformChainId>,
 ) -> Result<HttpReply, TurnedAway> {
     let Authentic { body, deadline, caller } = authentic;
     let rights = caller.as_ref().map(|caller| &caller.rights);
     let posted = wire::read(&body)?;
     let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
     let chain = chain_for(door, family, posted.chain)?;
+    *meant = Some(chain);
     spans::tell("signer.chain", i64::from(chain.0));
     if let Some(rights) = rights {
         if !rights.covers_chain(chain) {
@@ -140,7 +145,10 @@ fn keep_refusals(
 }
 
 /// What of a reply is counted: its code, and the code of every refusal in it.
-fn reply_facts(caller: Option<&str>, reply: &HttpReply) -> Billed {
+fn reply_facts(
+    (caller, chain): (Option<&str>, Option<PlatformChainId>),
+    reply: &HttpReply,
+) -> Billed {
     let refused = match reply {
         HttpReply::Answer(_, Answer::Sent(sent)) => sent.failed.as_slice(),
         HttpReply::Answer(_, Answer::Refused(refused, _))
@@ -151,9 +159,10 @@ fn reply_facts(caller: Option<&str>, reply: &HttpReply) -> Billed {
     };
     Billed {
         caller: caller.unwrap_or(ANYBODY).to_owned(),
+        chain: chain.map(|chain| chain.0),
         code: reply.code(),
         status: reply.status().as_u16(),
-        refused: refused.iter().map(|refused| refused.code.token()).collect(),
+        refused: refused.iter().map(|refused| refused.code).collect(),
     }
 }
 

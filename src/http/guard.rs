@@ -312,7 +312,7 @@ impl Passage<'_> {
         if self.purpose == Purpose::Bill {
             let status = why.status().as_u16();
             let caller = caller.unwrap_or(NOBODY).to_owned();
-            metrics.billed(&Billed { caller, code: 0, status, refused: vec![] }, took);
+            metrics.billed(&Billed { caller, chain: None, code: 0, status, refused: vec![] }, took);
         }
         if let TurnedAway::Unauthenticated(why) = why {
             metrics.unauthenticated(why.word());

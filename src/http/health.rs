@@ -3,12 +3,13 @@
 
 use super::AppState;
 use super::instances::shown as shown_instances;
-use crate::billing::BatchId;
+use super::turned_away::TurnedAway;
+use crate::billing::{BatchId, PlatformChainId};
 use crate::engine::{Hindrance, Lane, LaneSet, SigningLanes};
 use crate::node::NodeView;
 use crate::telemetry::classic;
 use crate::tls::{Tls, Validity, shown};
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -22,23 +23,73 @@ pub(super) async fn live() -> Response {
 /// 200 when every lane can take new work and the journal would take a commit; 503 with the reasons
 /// otherwise. A pause is shown and changes nothing: whoever is to resume has to get through.
 pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
-    let journal = door.engine.journal.ready().err().map(|error| error.to_string());
     let set = door.engine.lanes();
     let lanes = set.chains();
     let chains: Vec<Value> = lanes.iter().map(|lanes| chain(&set, lanes)).collect();
     let now = door.engine.journal.now_ms().div_euclid(1000);
     let encrypted = door.limits.tls.as_ref();
-    let let_in = encrypted.is_none_or(|tls| tls.validity(now) != Validity::Over);
+    let Itself { journal, let_in } = Itself::of(&door, now);
     let up = let_in && journal.is_none() && lanes.iter().all(|lanes| lanes.standing().is_empty());
-    let status = if up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let word = if up { "ready" } else { "not ready" };
+    let (status, word) = told(up, ("ready", "not ready"));
     let journal = journal.map_or_else(|| json!("ok"), |problem| json!(problem));
     let tls = encrypted.map(|tls| certificate(tls, now));
     let instances = shown_instances(&door.engine.journal.instances());
-    let told = json!({
+    let answer = json!({
         "status": word, "journal": journal, "instances": instances, "tls": tls, "chains": chains,
     });
-    body(status, &told)
+    body(status, &answer)
+}
+
+/// Whether the process serves, whatever its chains do.
+struct Itself {
+    /// Why the journal would take no commit.
+    journal: Option<String>,
+    /// Whether callers can come in.
+    let_in: bool,
+}
+
+impl Itself {
+    /// At `now`, Unix seconds.
+    fn of(door: &AppState, now: i64) -> Self {
+        let journal = door.engine.journal.ready().err().map(|error| error.to_string());
+        let tls = door.limits.tls.as_ref();
+        Self { journal, let_in: tls.is_none_or(|tls| tls.validity(now) != Validity::Over) }
+    }
+
+    fn serves(&self) -> bool {
+        self.let_in && self.journal.is_none()
+    }
+}
+
+/// 200 while callers reach a process that has the journal, and that would take a commit: what a load balancer asks. A
+/// chain that cannot be billed on takes no other down, and whoever is to resume, or asks the ledger, gets through.
+pub(super) async fn serving(State(door): State<Arc<AppState>>) -> Response {
+    let now = door.engine.journal.now_ms().div_euclid(1000);
+    let itself = Itself::of(&door, now);
+    let tls = door.limits.tls.as_ref().map(|tls| certificate(tls, now));
+    let (status, word) = told(itself.serves(), ("serving", "not serving"));
+    let journal = itself.journal.unwrap_or_else(|| "ok".to_owned());
+    body(status, &json!({"status": word, "journal": journal, "tls": tls}))
+}
+
+/// 200 while this chain takes new work: `serving`, of one chain.
+pub(super) async fn of_chain(
+    State(door): State<Arc<AppState>>,
+    Path(asked): Path<String>,
+) -> Response {
+    let set = door.engine.lanes();
+    let found = asked.parse().ok().and_then(|id| set.of_chains.get(&PlatformChainId(id)));
+    let Some(lanes) = found else {
+        return TurnedAway::NotFound("no chain of this id is configured").into_response();
+    };
+    let now = door.engine.journal.now_ms().div_euclid(1000);
+    let up = Itself::of(&door, now).serves() && lanes.standing().is_empty();
+    let (status, word) = told(up, ("ready", "not ready"));
+    body(status, &json!({"status": word, "chain": chain(&set, lanes)}))
+}
+
+fn told(up: bool, (good, bad): (&'static str, &'static str)) -> (StatusCode, &'static str) {
+    if up { (StatusCode::OK, good) } else { (StatusCode::SERVICE_UNAVAILABLE, bad) }
 }
 
 /// Until when the certificate of the port is good at `now` (Unix seconds), and what is to be known of it.

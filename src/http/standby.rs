@@ -49,6 +49,8 @@ impl StandbyDoor {
             .route("/openapi.json", get(openapi))
             .route("/health/live", get(live))
             .route("/health/ready", get(ready))
+            .route("/health/serving", get(ready))
+            .route("/health/chains/{id}", get(ready))
             .route("/metrics", get(metrics));
         let router = if self.page { router.route("/", get(page)) } else { router };
         router.fallback(turned_away).with_state(self.clone())
@@ -67,7 +69,7 @@ async fn ready(State(door): State<StandbyDoor>) -> Response {
 
 async fn metrics(State(door): State<StandbyDoor>, headers: HeaderMap) -> Response {
     let until = door.tls.as_ref().map(|tls| tls.until());
-    readable(stands_by(&door.sight.instances(), until), &headers)
+    readable(stands_by(&door.sight, until), &headers)
 }
 
 /// For a person who came to the wrong machine.

@@ -20,6 +20,8 @@ pub struct Past {
     pub failed: Vec<FailedBilling>,
     /// When it was last noticed that one went through, Unix ms of this machine.
     pub charged_ms: Option<i64>,
+    /// When the newest batch was accepted, Unix ms of this machine; none where there is none.
+    pub accepted_ms: Option<i64>,
     /// Every profile that batches on the lane's chain were signed by, as text, with its contract.
     pub profiles: Vec<(Address, Arc<str>)>,
 }
@@ -98,5 +100,8 @@ pub(super) fn past(conn: &dyn Database, lane: LaneId, since_ms: i64) -> SqlResul
     let newest = format!("SELECT max(settled_ms) FROM (SELECT settled_ms {ENDED}) AS ended");
     let charged_ms =
         conn.query_row(&newest, params![chain, signer, "charged", NEWEST], |row| row.get(0))?;
-    Ok(Past { failed, charged_ms, profiles: profiles::all(conn, lane.chain)? })
+    let accepted = "SELECT max(accepted_ms) FROM (SELECT accepted_ms FROM batch
+        WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped' ORDER BY position DESC LIMIT 1) AS newest";
+    let accepted_ms = conn.query_row(accepted, params![chain, signer], |row| row.get(0))?;
+    Ok(Past { failed, charged_ms, accepted_ms, profiles: profiles::all(conn, lane.chain)? })
 }

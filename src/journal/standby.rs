@@ -60,6 +60,11 @@ impl StandbySight {
         self.roll.all()
     }
 
+    /// Whether it could take the journal over now, and bill with it.
+    pub fn could_take_over(&self) -> bool {
+        self.trouble.lock().is_none() && self.unfit.lock().is_none()
+    }
+
     /// How far the webhook was told by the one that serves, as far as that is known.
     pub fn told(&self) -> Option<String> {
         self.told.lock().clone()

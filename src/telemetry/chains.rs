@@ -171,6 +171,10 @@ fn tell_open(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
         each(chains, |chain| Some(count(chain.all().map(|lane| lane.undecided()).sum()))),
     );
     sheet.floats(
+        ("newest_batch_timestamp_seconds", "When the newest batch was accepted, Unix time"),
+        each(chains, |chain| chain.sum(|tally| tally.accepted_ms).max().map(seconds)),
+    );
+    sheet.floats(
         ("oldest_open_timestamp_seconds", "When the oldest of them was accepted, Unix time"),
         each(chains, |chain| {
             chain.all().filter_map(|lane| lane.oldest_open_ms()).min().map(seconds)
@@ -211,6 +215,10 @@ fn tell_ends(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     sheet.counters(
         ("batches_accepted", "Batches that were signed and committed"),
         each(chains, |chain| Some(chain.sum(|tally| Some(tally.accepted)).sum())),
+    );
+    sheet.counters(
+        ("charges_accepted", "Charges in them"),
+        each(chains, |chain| Some(chain.sum(|tally| Some(tally.charges_accepted)).sum())),
     );
     let none = Tally::default();
     sheet.counters(

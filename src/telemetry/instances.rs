@@ -1,14 +1,18 @@
 //! What is told of the processes that have one journal in common.
 
+use super::chains::count;
 use super::sheet::Sheet;
-use crate::journal::Instance;
+use crate::journal::{Instance, StandbySight};
 use prometheus_client::encoding::text::encode_eof;
 use std::time::Duration;
 
-/// Whether this one serves, and who else is there.
-pub(super) fn tell(sheet: &mut Sheet, serves: bool, instances: &[Instance]) {
+/// Whether this one serves or stands by, and who else is there.
+pub(super) fn tell(sheet: &mut Sheet, standby: Option<&StandbySight>, instances: &[Instance]) {
     let help = "1 where this process serves, 0 where it stands by";
-    sheet.gauges(("serves", help), vec![([], i64::from(serves))]);
+    sheet.gauges(("serves", help), vec![([], i64::from(standby.is_none()))]);
+    let help = "1 where this process could take the journal over now, and bill with it";
+    let could = standby.map(|sight| ([], i64::from(sight.could_take_over())));
+    sheet.gauges(("could_take_over", help), could.into_iter().collect());
     let help = "Seconds since each Signer on the journal's server said that it is there";
     let silent = instances.iter().map(|one| (labels(one), one.silent.as_secs_f64()));
     sheet.floats(("instance_silent_seconds", help), silent.collect());
@@ -19,6 +23,12 @@ pub(super) fn tell(sheet: &mut Sheet, serves: bool, instances: &[Instance]) {
                 node or no key of any";
     let fit = instances.iter().map(|one| (labels(one), i64::from(one.unfit.is_none())));
     sheet.gauges(("instance_fit", help), fit.collect());
+    let help = "How many Signers stand by that could serve now";
+    let shared = (!instances.is_empty()).then(|| {
+        let standbys = instances.iter().filter(|one| one.stands_by_and_could_serve()).count();
+        ([], count(standbys))
+    });
+    sheet.gauges(("standbys", help), shared.into_iter().collect());
 }
 
 fn labels(instance: &Instance) -> [(&'static str, String); 4] {
@@ -39,7 +49,7 @@ fn seconds(ms: i64) -> f64 {
 
 /// A scrape of a process that stands by: nothing else is known there. Its certificate is good `until` then, Unix
 /// seconds, where it has one.
-pub fn stands_by(instances: &[Instance], until: Option<i64>) -> String {
+pub fn stands_by(sight: &StandbySight, until: Option<i64>) -> String {
     let mut sheet = Sheet::new();
     let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
     sheet.gauges(("build_info", "1; which program this is"), vec![([version], 1)]);
@@ -47,7 +57,7 @@ pub fn stands_by(instances: &[Instance], until: Option<i64>) -> String {
     let ends =
         ("certificate_end_timestamp_seconds", "When the certificate of a port ends, Unix time");
     sheet.gauges(ends, until.map(port).into_iter().collect());
-    tell(&mut sheet, false, instances);
+    tell(&mut sheet, Some(sight), &sight.instances());
     let mut text = String::new();
     match sheet.write(&mut text).and_then(|()| encode_eof(&mut text)) {
         Ok(()) => text,

@@ -5,7 +5,7 @@ use super::sheet::Sheet;
 use super::trends::{SECONDS, Sample, Trends};
 use super::webhook::WebhookFigures;
 use super::{instances, journal, nodes};
-use crate::billing::FailCode;
+use crate::billing::{FailCode, PlatformChainId};
 use crate::engine::Engine;
 use crate::journal::Refusals;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -26,20 +26,15 @@ pub const NOBODY: &str = "nobody";
 /// The caller where nobody has to sign requests.
 pub const ANYBODY: &str = "anybody";
 
-/// What a caller is answered: code and HTTP status.
-const ANSWERED: [(u8, u16); 11] = [
-    (1, 200),
-    (2, 200),
-    (0, 200),
-    (0, 400),
-    (0, 403),
-    (0, 404),
-    (0, 408),
-    (0, 409),
-    (0, 413),
-    (0, 429),
-    (0, 503),
-];
+/// Where no chain is known.
+const NO_CHAIN: &str = "none";
+
+/// What a caller is answered about a chain: code and HTTP status.
+const ANSWERED: [(u8, u16); 7] =
+    [(1, 200), (2, 200), (0, 200), (0, 400), (0, 403), (0, 409), (0, 503)];
+
+/// The HTTP statuses of a caller's requests of which no chain is known.
+const UNREAD: [u16; 7] = [400, 403, 404, 408, 413, 429, 503];
 
 /// The HTTP statuses of what is turned away before anybody knows whose it is.
 const TURNED_AWAY: [u16; 6] = [400, 401, 403, 408, 413, 429];
@@ -49,24 +44,36 @@ const TURNED_AWAY: [u16; 6] = [400, 401, 403, 408, 413, 429];
 pub struct Billed {
     /// The caller's label.
     pub caller: String,
+    /// The platform's id of the chain, where the request came so far that it is known.
+    pub chain: Option<u32>,
     /// The code of the answer.
     pub code: u8,
     /// Its HTTP status.
     pub status: u16,
-    /// The `failCode` of every subscription that was refused.
-    pub refused: Vec<&'static str>,
+    /// Why each subscription that was refused is.
+    pub refused: Vec<FailCode>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct AnswerLabels {
     caller: String,
+    chain: String,
     code: u32,
     status: u32,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct RefusalLabels {
+    chain: String,
     fail_code: &'static str,
+    retry: &'static str,
+}
+
+impl RefusalLabels {
+    fn of(chain: &str, code: FailCode) -> Self {
+        let (fail_code, retry) = (code.token(), code.retry().token());
+        Self { chain: chain.to_owned(), fail_code, retry }
+    }
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -89,6 +96,7 @@ struct PortLabels {
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    chains: Vec<String>,
     answers: Family<AnswerLabels, Counter>,
     refusals: Family<RefusalLabels, Counter>,
     unauthenticated: Family<ReasonLabels, Counter>,
@@ -101,15 +109,16 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counters at zero, for callers with these labels, these words for why a signature proves nothing and for
-    /// what a caller can use up. The process began at `started_ms`, Unix ms.
+    /// Counters at zero, for callers with these labels, these chains, these words for why a signature proves
+    /// nothing and for what a caller can use up. The process began at `started_ms`, Unix ms.
     pub fn new(
-        callers: &[String],
+        (callers, chains): (&[String], &[PlatformChainId]),
         (reasons, budgets): (&[&'static str], &[&'static str]),
         started_ms: i64,
     ) -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix("signer"),
+            chains: chains.iter().map(|chain| chain.0.to_string()).collect(),
             answers: Family::default(),
             refusals: Family::default(),
             unauthenticated: Family::default(),
@@ -122,9 +131,9 @@ impl Metrics {
         };
         metrics.begin_at_zero(callers, (reasons, budgets));
         let registry = &mut metrics.registry;
-        let answers = "Billing requests by caller, code and HTTP status";
+        let answers = "Billing requests by caller, chain, code and HTTP status";
         registry.register("answers", answers, metrics.answers.clone());
-        let refusals = "Subscriptions refused, by failCode";
+        let refusals = "Subscriptions refused, by chain, failCode and who can mend it";
         registry.register("refusals", refusals, metrics.refusals.clone());
         let unauthenticated = "Requests whose signature did not prove who sent them";
         registry.register("auth_failures", unauthenticated, metrics.unauthenticated.clone());
@@ -146,8 +155,9 @@ impl Metrics {
         callers: &[String],
         (reasons, budgets): (&[&'static str], &[&'static str]),
     ) {
-        let of = |caller: &str, (code, status): (u8, u16)| AnswerLabels {
+        let of = |(caller, chain): (&str, &str), (code, status): (u8, u16)| AnswerLabels {
             caller: caller.to_owned(),
+            chain: chain.to_owned(),
             code: code.into(),
             status: status.into(),
         };
@@ -155,18 +165,19 @@ impl Metrics {
         let nobody = [ANYBODY.to_owned()];
         let callers = if callers.is_empty() { nobody.as_slice() } else { callers };
         for caller in callers {
-            for answer in ANSWERED {
-                begin(of(caller, answer));
+            for chain in &self.chains {
+                ANSWERED.into_iter().for_each(|answer| begin(of((caller, chain), answer)));
             }
+            UNREAD.into_iter().for_each(|status| begin(of((caller, NO_CHAIN), (0, status))));
             for budget in budgets {
                 drop(self.used_up.get_or_create(&BudgetLabels { budget, caller: caller.clone() }));
             }
         }
         for status in TURNED_AWAY {
-            begin(of(NOBODY, (0, status)));
+            begin(of((NOBODY, NO_CHAIN), (0, status)));
         }
-        for code in FailCode::iter() {
-            drop(self.refusals.get_or_create(&RefusalLabels { fail_code: code.token() }));
+        for (chain, code) in self.refusable() {
+            drop(self.refusals.get_or_create(&RefusalLabels::of(chain, code)));
         }
         for reason in reasons {
             drop(self.unauthenticated.get_or_create(&ReasonLabels { reason }));
@@ -176,11 +187,12 @@ impl Metrics {
     /// Counts one billing request.
     pub fn billed(&self, billed: &Billed, took: Duration) {
         let (code, status) = (billed.code.into(), billed.status.into());
-        let labels = AnswerLabels { caller: billed.caller.clone(), code, status };
-        self.answers.get_or_create(&labels).inc();
-        for fail_code in &billed.refused {
-            self.refusals.get_or_create(&RefusalLabels { fail_code }).inc();
+        let chain = billed.chain.map_or_else(|| NO_CHAIN.to_owned(), |chain| chain.to_string());
+        for code in &billed.refused {
+            self.refusals.get_or_create(&RefusalLabels::of(&chain, *code)).inc();
         }
+        let labels = AnswerLabels { caller: billed.caller.clone(), chain, code, status };
+        self.answers.get_or_create(&labels).inc();
         self.seconds.observe(took.as_secs_f64());
         self.trends.took(took);
     }
@@ -198,11 +210,21 @@ impl Metrics {
     }
 
     fn refused(&self) -> BTreeMap<&'static str, u64> {
-        let of = |code: FailCode| {
-            let labels = RefusalLabels { fail_code: code.token() };
-            (code.token(), self.refusals.get_or_create(&labels).get())
-        };
-        FailCode::iter().map(of).filter(|(_, count)| *count > 0).collect()
+        let mut refused = BTreeMap::new();
+        for (chain, code) in self.refusable() {
+            let count = self.refusals.get_or_create(&RefusalLabels::of(chain, code)).get();
+            if count > 0 {
+                let sum: &mut u64 = refused.entry(code.token()).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+        refused
+    }
+
+    fn refusable(&self) -> impl Iterator<Item = (&str, FailCode)> {
+        self.chains
+            .iter()
+            .flat_map(|chain| FailCode::iter().map(move |code| (chain.as_str(), code)))
     }
 
     /// Counts a request that proved nothing, by the word for why.
@@ -264,7 +286,7 @@ impl Metrics {
         chains::tell(&mut sheet, &chains);
         nodes::tell(&mut sheet, &chains);
         journal::tell(&mut sheet, &engine.journal, refusals);
-        instances::tell(&mut sheet, true, &engine.journal.instances());
+        instances::tell(&mut sheet, None, &engine.journal.instances());
         super::webhook::tell(&mut sheet, webhook);
         super::otlp::tell(&mut sheet);
         encode_registry(text, &self.registry)?;

@@ -1,5 +1,6 @@
 //! What a charge of the reference contract costs on chain, beside a bare `transferFrom` of the same token in a
-//! transaction of its own: gas on anvil, energy and bandwidth on the sandbox's TRON. No Signer takes part.
+//! transaction of its own: gas on anvil, energy and bandwidth on the sandbox's TRON, with a token that nobody else
+//! uses and with one that the whole chain does. No Signer takes part.
 
 use crate::world::anvil::Anvil;
 use crate::world::contracts::{AnyToken, Kind, Merchant, Subscriber, Token, outcomes};
@@ -19,7 +20,19 @@ const MONTH: u64 = 30 * 24 * 60 * 60;
 const PRICE: u128 = 1_000_000;
 
 /// What a transaction may burn on TRON (sun).
-const FEE_LIMIT: i64 = 1_000_000_000;
+const FEE_LIMIT: i64 = 5_000_000_000;
+
+/// The energy factors of a token that hardly anybody uses, and of one that the whole chain bills in: the highest
+/// that the chain gives, which USDT has.
+const FACTORS: [u64; 2] = [0, 34_000];
+
+/// What the Signer adds to a simulation by default: a factor in hundredths of percent, and a reserve (energy).
+const MARGIN: u64 = 13_200;
+const RESERVE: u64 = 450_000;
+
+/// The default ceiling of a fee limit (sun), and what a unit of energy costs (sun).
+const CEILING: u64 = 500_000_000;
+const ENERGY_SUN: u64 = 100;
 
 /// The length of a slot (ms).
 const SLOT_MS: u64 = 3000;
@@ -42,19 +55,27 @@ pub(crate) async fn tables() {
     let (biller, payer) = (anvil.accounts[5], Payer::Anvil(&anvil));
     Shop::open(&anvil, biller, payer).await.table().await;
 
-    let (world, anvil) = TronWorld::start().await;
-    let mut wallet = Wallet::new(&[7; 32]).unwrap();
-    wallet.fee_limit = FEE_LIMIT;
-    world.node.fund(wallet.address(), u64::MAX / 4);
-    println!("\nenergy, and bytes of bandwidth, the sandbox's TRON:");
-    let (biller, payer) = (wallet.address(), Payer::Tron(&world.node, wallet));
-    Shop::open(&anvil, biller, payer).await.table().await;
+    for factor in FACTORS {
+        let (world, anvil) = TronWorld::start().await;
+        let mut wallet = Wallet::new(&[7; 32]).unwrap();
+        wallet.fee_limit = FEE_LIMIT;
+        world.node.set_param("getMaxFeeLimit", FEE_LIMIT);
+        world.node.fund(wallet.address(), u64::MAX / 4);
+        println!(
+            "\nenergy, and bytes of bandwidth, the sandbox's TRON, a token of factor {factor}:"
+        );
+        let (biller, payer) = (wallet.address(), Payer::Tron(&world.node, wallet, factor));
+        let each = Shop::open(&anvil, biller, payer).await.table().await;
+        let fit = (CEILING / ENERGY_SUN - RESERVE) / (each * MARGIN / 10_000);
+        println!("under a fee limit of {} TRX: {fit} charges", CEILING / 1_000_000);
+    }
 }
 
 /// Who sends the transactions that are measured.
 enum Payer<'a> {
     Anvil(&'a Anvil),
-    Tron(&'a TronNode, Wallet),
+    /// With the energy factor that tokens have.
+    Tron(&'a TronNode, Wallet, u64),
 }
 
 impl Payer<'_> {
@@ -68,7 +89,7 @@ impl Payer<'_> {
                 assert_eq!(outcomes(&receipt), vec![0; charged]);
                 Used { units: receipt.gas_used, bytes: 0, sun: 0 }
             }
-            Self::Tron(node, wallet) => {
+            Self::Tron(node, wallet, _) => {
                 let call = wallet.call(node, to, data);
                 let (id, bytes) = (call.id, call.size() + 64);
                 node.broadcast(call).unwrap();
@@ -82,10 +103,17 @@ impl Payer<'_> {
         }
     }
 
+    /// Makes a token as dear as it is to be: the chain forgets that with every maintenance.
+    fn heat(&self, token: Address) {
+        if let Self::Tron(node, _, factor) = self {
+            node.set_energy_factor(token, *factor);
+        }
+    }
+
     async fn a_month_later(&self) {
         match self {
             Self::Anvil(chain) => chain.pass(MONTH).await,
-            Self::Tron(node, _) => {
+            Self::Tron(node, ..) => {
                 node.skip(MONTH * 1000 / SLOT_MS);
                 node.step();
             }
@@ -116,7 +144,7 @@ impl<'a> Shop<'a> {
             merchant.enrol(&some).await;
             crowd.extend(some);
         }
-        if let Payer::Tron(node, _) = &payer {
+        if let Payer::Tron(node, ..) = &payer {
             node.steps(4);
         }
         let shop = Self { merchant, token, crowd, payer };
@@ -135,22 +163,29 @@ impl<'a> Shop<'a> {
         let Merchant { biller, payee, .. } = self.merchant;
         let who = self.crowd[0].wallet;
         self.token.approve(who, biller, U256::MAX).await;
+        self.payer.heat(self.token.address);
         let call = AnyToken::transferFromCall { from: who, to: payee, value: U256::from(1) };
         self.payer.used(biller, self.token.address, call.abi_encode(), 0).await
     }
 
-    async fn table(&self) {
+    /// Prints it. What each of the largest batch used.
+    async fn table(&self) -> u64 {
+        let mut each = 0;
         println!("{:>22} {:>10} {:>9} {:>7} {:>11}", "batch", "all", "each", "bytes", "TRX each");
         for (period, name) in [(1, "first"), (2, "later")] {
+            self.payer.heat(self.token.address);
             let mut rest = self.crowd.as_slice();
             for size in SIZES {
                 let (batch, later) = rest.split_at(usize::try_from(size).unwrap());
                 rest = later;
-                row(&format!("{name} charge of {size:>3}"), size, self.charge(batch, period).await);
+                let used = self.charge(batch, period).await;
+                each = used.units / size;
+                row(&format!("{name} charge of {size:>3}"), size, used);
             }
             self.payer.a_month_later().await;
         }
         row("a bare transferFrom", 1, self.bare_transfer().await);
+        each
     }
 }
 

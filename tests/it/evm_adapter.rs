@@ -16,7 +16,7 @@ use merchant_signer::billing::{
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts};
 use merchant_signer::chain::{
-    Chain, ChainError, Estimate, NotConnected, Signatory, SigningAccount,
+    Chain, ChainError, Estimate, NotConnected, Signatory, SigningAccount, Unready,
 };
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{

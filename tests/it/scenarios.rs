@@ -72,6 +72,7 @@ mod signed_by;
 mod split;
 mod stores;
 mod strangers;
+mod supervised;
 mod takeovers;
 mod telling;
 mod thief;

@@ -2,6 +2,7 @@
 //! so a second opinion begins with a new look at the heads, and asks two nodes about the same block.
 
 use super::EvmChain;
+use super::head::EvmHead;
 use super::known::{EvmNodeFacts, Ways};
 use super::node::View;
 use crate::billing::{Admitted, Charge};
@@ -9,6 +10,7 @@ use crate::chain::confirm::{is_verdict, refused, refuses, stops, too_few, two_al
 use crate::chain::{ChainError, Preflight};
 use crate::contract::Looked;
 use crate::node::NodeId;
+use std::sync::Arc;
 
 impl EvmChain {
     /// The preflight of `charges`, any refusal in it confirmed.
@@ -29,6 +31,22 @@ impl EvmChain {
             (id, self.check_at(view, &charges))
         });
         two_alike(fleet, runs.collect(), refused).await
+    }
+
+    /// Whether the contract lets the account bill, a refusal confirmed.
+    pub(super) async fn may_bill_anybody(&self) -> Result<(), ChainError> {
+        let (fleet, head) = (&self.parts.fleet, self.current().await?);
+        let first = self.permitted_at(&self.view_at(&head).await?, &head).await;
+        if !first.as_ref().is_err_and(is_verdict) || fleet.is_alone() {
+            return first;
+        }
+        let run = |(id, view)| (id, self.permitted_in(view, Arc::clone(&head)));
+        let runs = self.views_at(&head).await?.into_iter().map(run).collect();
+        two_alike(fleet, runs, |()| ()).await
+    }
+
+    async fn permitted_in(&self, view: View<'_>, head: Arc<EvmHead>) -> Result<(), ChainError> {
+        self.permitted_at(&view, &head).await
     }
 
     /// What the profile's lookup says of every entry. It may supply the period, and with that what

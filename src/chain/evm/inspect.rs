@@ -1,10 +1,13 @@
 //! What `check` wants to know about an EVM chain.
 
 use super::fees::first_bid;
-use super::node::Call;
+use super::head::EvmHead;
+use super::node::{Call, View};
 use super::{EvmChain, simulate};
 use crate::chain::inspect::nodes_found;
+use crate::chain::trial::CallFailure;
 use crate::chain::{ChainError, Finding, Inspect};
+use alloy::primitives::Bytes;
 use async_trait::async_trait;
 
 #[async_trait]
@@ -72,7 +75,7 @@ impl Inspect for EvmChain {
 
 impl EvmChain {
     /// Whether an ordinary batch could be paid.
-    fn gas_money(&self, head: &super::EvmHead) -> Finding {
+    fn gas_money(&self, head: &EvmHead) -> Finding {
         let (what, signer) = ("gas money", self.account.facts.signer);
         if let Ok(Err(short)) = self.purse(head).map(|purse| purse.pays()) {
             return Finding::fault(what, format!("{short}: {signer}"));
@@ -82,23 +85,49 @@ impl EvmChain {
     }
 
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.
-    async fn may_bill(&self, head: &super::EvmHead) -> Finding {
+    async fn may_bill(&self, head: &EvmHead) -> Finding {
         let what = "permission to bill";
-        let Ok(data) = self.calldata(head, &[]) else {
-            return Finding::fine(what, "not asked: this contract cannot be asked to bill nobody");
-        };
-        let (from, to) = (self.account.facts.signer, self.account.facts.contract);
-        let call = Call { from, to, data: &data, gas: self.gas_rules(head).most };
         let view = match self.view_at(head).await {
             Ok(view) => view,
             Err(error) => return Finding::fault(what, error.to_string()),
         };
-        match simulate::attempt(&view, call).await {
-            Ok(Ok(_)) => Finding::fine(what, "the contract takes an empty batch from the signer"),
-            Ok(Err(failure)) => {
+        match self.billed_nobody(&view, head).await {
+            Ok(None) => {
+                Finding::fine(what, "not asked: this contract cannot be asked to bill nobody")
+            }
+            Ok(Some(Ok(_))) => {
+                Finding::fine(what, "the contract takes an empty batch from the signer")
+            }
+            Ok(Some(Err(failure))) => {
                 Finding::fault(what, failure.of_all(&self.account.profile).to_string())
             }
-            Err(error) => Finding::fault(what, ChainError::to_string(&error)),
+            Err(error) => Finding::fault(what, error.to_string()),
         }
+    }
+
+    /// An error where the contract refuses the account itself, whoever is billed.
+    pub(super) async fn permitted_at(
+        &self,
+        view: &View<'_>,
+        head: &EvmHead,
+    ) -> Result<(), ChainError> {
+        match self.billed_nobody(view, head).await? {
+            Some(Err(failure)) if failure.forbids(&self.account.profile) => {
+                Err(self.account.forbidden(&failure))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What the billing call for nobody comes to; none where there is no such call.
+    async fn billed_nobody(
+        &self,
+        view: &View<'_>,
+        head: &EvmHead,
+    ) -> Result<Option<Result<Bytes, CallFailure>>, ChainError> {
+        let Ok(data) = self.calldata(head, &[]) else { return Ok(None) };
+        let (from, to) = (self.account.facts.signer, self.account.facts.contract);
+        let call = Call { from, to, data: &data, gas: self.gas_rules(head).most };
+        simulate::attempt(view, call).await.map(Some)
     }
 }

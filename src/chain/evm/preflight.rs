@@ -113,6 +113,11 @@ impl EvmChain {
             self.first_run(&trial, &fit.places),
             self.price_data(&trial.view, charges)
         )?;
+        if let Simulated::Failed(failure) = &ran
+            && failure.forbids(&self.account.profile)
+        {
+            self.permitted_at(&trial.view, &trial.head).await?;
+        }
         let places = fit.places.clone();
         match conclude(&trial, &funds, fit, ran).await? {
             Outcome::Judged(preflight) => Ok(preflight),

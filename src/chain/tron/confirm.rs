@@ -3,7 +3,7 @@
 
 use super::TronChain;
 use crate::billing::{Admitted, Charge};
-use crate::chain::confirm::{OPINIONS, refused, stops, too_few, two_alike};
+use crate::chain::confirm::{OPINIONS, is_verdict, refused, stops, too_few, two_alike};
 use crate::chain::{ChainError, Preflight};
 use crate::contract::Looked;
 use crate::node::NodeId;
@@ -24,6 +24,18 @@ impl TronChain {
         let run = |id| (id, self.check_by(self.api_of(id), &charges));
         let runs = self.second_opinions()?.into_iter().map(run).collect();
         two_alike(fleet, runs, refused).await
+    }
+
+    /// Whether the contract lets the account bill, a refusal confirmed.
+    pub(super) async fn may_bill_anybody(&self) -> Result<(), ChainError> {
+        let fleet = &self.parts.fleet;
+        let first = self.permitted_by(self.api()).await;
+        if !first.as_ref().is_err_and(is_verdict) || fleet.is_alone() {
+            return first;
+        }
+        let run = |id| (id, self.permitted_by(self.api_of(id)));
+        let runs = self.second_opinions()?.into_iter().map(run).collect();
+        two_alike(fleet, runs, |()| ()).await
     }
 
     /// What the profile's lookup says of every entry. It may supply the period, and with that what

@@ -1,16 +1,17 @@
 //! What `check` wants to know about a TRON chain.
 
 mod doors;
+mod energy;
 
 use super::TronChain;
 use super::address::to_base58;
-use super::api::Side;
+use super::api::{Api, Side};
 use super::constant::ConstantCallOutcome;
 use super::head::TronHead;
 use super::resources::budget;
 use crate::chain::inspect::nodes_found;
 use crate::chain::reads::{Read, aggregated, answers};
-use crate::chain::{Estimate, Finding, Inspect};
+use crate::chain::{ChainError, Estimate, Finding, Inspect};
 use crate::node::RealChain;
 use async_trait::async_trait;
 
@@ -41,6 +42,7 @@ impl Inspect for TronChain {
         found.push(self.reading().await);
         found.push(self.account(&head).await);
         found.push(self.fees(&head));
+        found.extend(self.energy_of_charges(&head).await);
         found.push(self.may_bill(&head).await);
         found
     }
@@ -122,6 +124,20 @@ impl TronChain {
             return Finding::fine("fees", format!("{said} (the chain allows no higher limit)"));
         }
         Finding::fine("fees", said)
+    }
+
+    /// An error where the contract refuses the account itself, whoever is billed.
+    pub(super) async fn permitted_by(&self, api: Api<'_>) -> Result<(), ChainError> {
+        let head = self.current().await?;
+        let Ok(data) = self.calldata(&head, &[]) else { return Ok(()) };
+        match self.call(api, self.account.facts.contract, &data).await? {
+            ConstantCallOutcome::Failed(failure) if failure.forbids(&self.account.profile) => {
+                Err(self.account.forbidden(&failure))
+            }
+            ConstantCallOutcome::Failed(_)
+            | ConstantCallOutcome::Said { .. }
+            | ConstantCallOutcome::Stopped(_) => Ok(()),
+        }
     }
 
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well,

@@ -205,6 +205,11 @@ impl TronChain {
         let (funds, ran) =
             tokio::try_join!(self.funds(api, known, charges), trial.run(&fit.places, true))?;
         trial.tried(&ran, tried)?;
+        if let Simulated::Failed(failure) = &ran
+            && failure.forbids(&self.account.profile)
+        {
+            self.permitted_by(api).await?;
+        }
         match conclude(&trial, &funds, fit, ran).await? {
             Outcome::Judged(preflight) => Ok(preflight),
             Outcome::Unexplained(failure) => Err(failure.of_all(&self.account.profile)),

@@ -96,6 +96,15 @@ pub(super) fn budget(
     Err(TooDear::FeeLimit { wanted: U256::from(wanted), most, ceiling, advice }.into())
 }
 
+/// How many charges that use so much each have room under the ceilings.
+pub(super) fn charges_within(each: u64, prices: &Prices, rules: EnergyRules) -> u64 {
+    let bought = most(prices, rules).checked_div(prices.energy).unwrap_or_default();
+    let room = u128::from(bought.saturating_sub(rules.energy_reserve));
+    let estimate = Estimate { used: each, charges: 1 };
+    let of_one = energy_for(&estimate, 1, EnergyRules { energy_reserve: 0, ..rules });
+    u64::try_from(room.checked_div(of_one).unwrap_or_default()).unwrap_or(u64::MAX)
+}
+
 /// An error where not even one charge of such a batch can be billed.
 pub(super) fn affordable(
     estimate: &Estimate,
@@ -242,6 +251,21 @@ mod tests {
         let estimate = Estimate { used: 5_000_000, charges: 100 };
         let told = budget(&estimate, 100, &PRICES, rules);
         assert_eq!(told, Err(ChainError::BatchTooLarge { max: 62 }));
+    }
+
+    #[test]
+    fn as_many_charges_have_room_as_a_budget_allows() {
+        let rules = EnergyRules { energy_reserve: 450_000, ..RULES };
+        for (each, fit) in [(28_710, 120), (80_526, 42)] {
+            assert_eq!(charges_within(each, &PRICES, rules), fit);
+            let estimate = |charges: u64| Estimate {
+                used: each * charges,
+                charges: usize::try_from(charges).unwrap(),
+            };
+            let of =
+                |charges| budget(&estimate(charges), estimate(charges).charges, &PRICES, rules);
+            assert!(of(fit).is_ok() && of(fit + 1).is_err(), "{each}");
+        }
     }
 
     fn need(spends: usize, resources: Resources) -> u128 {

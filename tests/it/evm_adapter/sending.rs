@@ -56,14 +56,14 @@ async fn legacy_transactions_land_too() {
 }
 
 #[tokio::test]
-async fn a_key_that_may_not_bill_is_told_so_for_every_entry() {
+async fn a_key_that_may_not_bill_is_told_so_and_no_entry_is_refused_for_it() {
     let shop = Shop::open(3).await;
     let elsewhere = Merchant::open(&shop.chain, somebody("another biller")).await;
     let config = config(&shop.chain.url, elsewhere.billing, &rows(shop.merchant.mer_key));
     let chain = connected(config).await.unwrap();
-    let judged = judge(chain.preflight(charges(&shop.crowd)).await.unwrap().checked);
-    assert_eq!(judged.refused.len(), 3);
-    assert!(judged.refused.iter().all(|refused| refused.code == FailCode::NotAuthorized));
+    let refused = chain.preflight(charges(&shop.crowd)).await.unwrap_err();
+    assert!(matches!(refused, ChainError::Unready(Unready::Permission { .. })), "{refused}");
+    assert_eq!(chain.unready(), Some(refused));
 }
 
 #[tokio::test]

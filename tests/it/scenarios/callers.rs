@@ -53,8 +53,9 @@ async fn the_label_of_the_secret_stands_wherever_somebody_may_look_for_it() {
     }
     let metrics = signer.scheduler.get("/metrics").await.text;
     for label in ["older", "newer"] {
-        let line =
-            format!("signer_answers_total{{caller=\"{label}\",code=\"1\",status=\"200\"}} 1");
+        let line = format!(
+            "signer_answers_total{{caller=\"{label}\",chain=\"139\",code=\"1\",status=\"200\"}} 1"
+        );
         assert!(metrics.contains(&line), "{metrics}");
     }
     let log = signer.terminate().await;

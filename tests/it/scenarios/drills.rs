@@ -7,9 +7,11 @@ mod around;
 mod dashboard;
 mod pairs;
 mod played;
+mod rules;
 
 use super::gas_money::set_balance;
 use crate::world::anvil::{Family, Mining};
+use crate::world::contracts::{Billing, Merchant};
 use crate::world::lies;
 use crate::world::patience::eventually;
 use crate::world::proxy::{ANYTHING, Act, LOOK};
@@ -24,6 +26,8 @@ on_both_families![
     one_node_of_three_lies,
     gas_empty,
     fees_over_the_ceiling,
+    the_account_loses_its_permission,
+    a_plan_is_paused,
     disk_nearly_full_and_full,
     the_copys_disk_is_gone,
     clock_off,
@@ -139,6 +143,32 @@ async fn price(town: &Town, each: u64) {
         town.anvil.call::<Value>("anvil_setNextBlockBaseFeePerGas", dear).await;
         town.anvil.mine(1).await;
     }
+}
+
+async fn the_account_loses_its_permission(family: Family) {
+    let town = Town::with(lively(family, "")).await;
+    let signer = town.signer().await;
+    let outage = async || {
+        let Merchant { mer_key, owner, biller, .. } = town.merchant;
+        let forbid = Billing::setBillerCall { merKey: mer_key, who: biller, allowed: false };
+        town.merchant.execute(owner, &forbid).await;
+        let heard = signer.scheduler.bill(&json!(town.entries([0]))).await;
+        assert_eq!((heard.status, heard.code()), (503, 0), "{heard:?}");
+    };
+    drill("the account loses its permission", &signer, outage).await;
+}
+
+async fn a_plan_is_paused(family: Family) {
+    let town = Town::with(lively(family, "")).await;
+    let signer = town.signer().await;
+    let outage = async || {
+        let Merchant { mer_key, admins, .. } = &town.merchant;
+        let pause = Billing::pausePlanCall { merKey: *mer_key, planId: town.plan.id, paused: true };
+        town.merchant.execute(admins[0], &pause).await;
+        let heard = signer.scheduler.bill(&json!(town.entries([0]))).await;
+        assert_eq!((heard.status, heard.code()), (200, 2), "{heard:?}");
+    };
+    drill("a plan is paused", &signer, outage).await;
 }
 
 async fn disk_nearly_full_and_full(family: Family) {

@@ -4,13 +4,14 @@
 use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::Billing::{self, Terms};
 use crate::world::contracts::{Merchant, Subscriber};
+use crate::world::patience::eventually;
 use crate::world::proxy::{Act, SEND, SIMULATE};
 use crate::world::signer::{Signer, unix_seconds};
 use crate::world::town::{Founding, PRICE, Town, entry, refusals};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
 
-on_both_families![an_account_that_may_not_bill_charges_nobody,];
+on_both_families![an_account_that_may_not_bill_refuses_nobody, what_is_refused_is_in_the_ledger,];
 
 /// Writes a scenario once and runs it on every kind of chain.
 macro_rules! however_blocks_are_made {
@@ -67,13 +68,46 @@ however_blocks_are_made! {
     }
 }
 
-async fn an_account_that_may_not_bill_charges_nobody(family: Family) {
+/// That is nobody's fault but the merchant's, and passes: readiness and every request say so.
+async fn an_account_that_may_not_bill_refuses_nobody(family: Family) {
     let town = Town::on(family).await;
     let signer = town.signer().await;
+    signer.ready().await;
     let Merchant { mer_key, owner, biller, .. } = town.merchant;
-    let forbid = Billing::setBillerCall { merKey: mer_key, who: biller, allowed: false };
-    town.merchant.execute(owner, &forbid).await;
-    let all: Vec<_> = town.people.iter().map(|who| (who, "NOT_AUTHORIZED")).collect();
+    let says = |allowed| Billing::setBillerCall { merKey: mer_key, who: biller, allowed };
+    town.merchant.execute(owner, &says(false)).await;
+    for dry_run in [false, true] {
+        let asked = json!({"dryRun": dry_run, "mode": "partial", "list": town.entries(0..3)});
+        let heard = signer.scheduler.bill(&asked).await;
+        assert_eq!((heard.status, heard.code()), (503, 0), "{heard:?}");
+        let account = town.spell(biller);
+        assert!(heard.text.contains(&format!("does not let {account} bill")), "{heard:?}");
+    }
+    let ready = signer.scheduler.get("/health/ready").await;
+    assert_eq!(ready.status, 503, "{ready:?}");
+    assert_eq!(ready.body["chains"][0]["accounts"][0]["status"], ready.body["chains"][0]["status"]);
+    assert_eq!(ledger(&signer, "order=oldest").await.len(), 0, "nobody was refused");
+    drop(signer);
+    let signer = town.signer().await;
+    eventually("a start finds it out by itself", async || {
+        let metrics = signer.scheduler.get("/metrics").await.text;
+        metrics.contains("signer_obstacle{chain=\"139\",reason=\"permission\"} 1")
+    })
+    .await;
+    town.merchant.execute(owner, &says(true)).await;
+    let heard = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    town.settled(&signer, &heard.tx_hash()).await;
+    signer.ready().await;
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+async fn what_is_refused_is_in_the_ledger(family: Family) {
+    let town = Town::on(family).await;
+    let signer = town.signer().await;
+    let Merchant { mer_key, admins, .. } = &town.merchant;
+    let pause = Billing::pausePlanCall { merKey: *mer_key, planId: town.plan.id, paused: true };
+    town.merchant.execute(admins[0], &pause).await;
+    let all: Vec<_> = town.people.iter().map(|who| (who, "PLAN_INACTIVE")).collect();
     for mode in ["all", "partial"] {
         let heard = signer.scheduler.bill(&json!({"mode": mode, "list": town.entries(0..3)})).await;
         assert_eq!((heard.code(), heard.failures()), (2, refusals(&all)));
@@ -87,13 +121,13 @@ async fn an_account_that_may_not_bill_charges_nobody(family: Family) {
     for line in &told {
         let known = ["state", "failCode", "refusals", "billing", "txHash"].map(|name| &line[name]);
         let expected =
-            [json!("refused"), json!("NOT_AUTHORIZED"), json!(2), Value::Null, Value::Null];
+            [json!("refused"), json!("PLAN_INACTIVE"), json!(2), Value::Null, Value::Null];
         assert_eq!(known, expected.each_ref(), "twice, and a dry run refuses nobody: {line}");
         let stated = ["amount", "token", "wallet", "period", "caller", "refusedAt"];
         assert!(stated.iter().all(|name| !line[name].is_null()), "{line}");
     }
     for (asked, expected) in [
-        ("state=refused&reason=NOT_AUTHORIZED&limit=2", 2),
+        ("state=refused&reason=PLAN_INACTIVE&limit=2", 2),
         ("state=charged", 0),
         ("reason=NOT_DUE_YET", 0),
     ] {
@@ -105,7 +139,7 @@ async fn an_account_that_may_not_bill_charges_nobody(family: Family) {
     drop(signer);
     let exported = town.installation.run(&["export"]).await;
     let text = String::from_utf8(exported.stdout).unwrap();
-    assert_eq!(text.matches(",refused,NOT_AUTHORIZED,").count(), 3, "{text}");
+    assert_eq!(text.matches(",refused,PLAN_INACTIVE,").count(), 3, "{text}");
 }
 
 async fn ledger(signer: &Signer, asked: &str) -> Vec<Value> {

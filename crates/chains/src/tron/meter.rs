@@ -142,10 +142,21 @@ impl<CTX: ContextTr> Inspector<CTX> for Meter {
                 self.penalty += extra;
             } else {
                 self.last.cost += extra;
-                interp.halt(InstructionResult::OutOfGas);
+                run_out(interp);
             }
         }
     }
+}
+
+/// Ends the call for lack of energy. A step that has failed by itself stays as it is; one that has ended the call
+/// well, or is about to begin another, has not paid for that.
+fn run_out(interp: &mut Interpreter) {
+    let action = interp.bytecode.action();
+    if matches!(action, Some(InterpreterAction::Return(done)) if done.result.is_halt()) {
+        return;
+    }
+    *action = None;
+    interp.halt(InstructionResult::OutOfGas);
 }
 
 /// The energy that a call hands on to the callee, which is not a cost of the call.

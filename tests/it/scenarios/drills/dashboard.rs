@@ -29,7 +29,11 @@ fn questions() -> Vec<String> {
     let filled = targets.map(|target| {
         assert_eq!(target["datasource"]["uid"], "${datasource}", "{target}");
         assert!(!target["legendFormat"].as_str().unwrap().is_empty(), "{target}");
-        target["expr"].as_str().unwrap().replace("$__rate_interval", "5m").replace("$chain", ".*")
+        let asked = target["expr"].as_str().unwrap().replace("$__rate_interval", "5m");
+        for of in ["job=~\"$job\"", "instance=~\"$instance\""] {
+            assert_eq!(asked.matches("signer_").count(), asked.matches(of).count(), "{asked}");
+        }
+        ["$chain", "$job", "$instance"].iter().fold(asked, |asked, name| asked.replace(name, ".*"))
     });
     filled.collect()
 }

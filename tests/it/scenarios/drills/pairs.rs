@@ -9,13 +9,21 @@ fn rings(serves: [u8; 2], second_fit: u8, alert: &str) -> bool {
     let of = |name: &str, instance: &str| format!("signer_{name}{{instance=\"{instance}\"}}");
     let state = if serves[1] == 1 { "serves" } else { "standby" };
     let labels = format!("instance_name=\"b\",start=\"1f\",state=\"{state}\"");
+    let serving = |by: usize| {
+        let (name, at) = (["a", "b"][by], "state=\"serves\"}");
+        let one = format!(
+            "signer_instance_silent_seconds{{instance=\"{name}\",instance_name=\"{name}\",{at}"
+        );
+        series(one, 0)
+    };
     let told = |by: &str| format!("signer_instance_fit{{instance=\"{by}\",{labels}}}");
-    let input: Vec<Value> = vec![
+    let mut input: Vec<Value> = vec![
         series(of("serves", "a"), serves[0]),
         series(of("serves", "b"), serves[1]),
         series(told("a"), second_fit),
         series(told("b"), second_fit),
     ];
+    input.extend((0..2).filter(|by| serves[*by] == 1).flat_map(|_| [serving(0), serving(1)]));
     let fires = format!("ALERTS{{alertname=\"{alert}\",alertstate=\"firing\"}}");
     let test = json!({
         "rule_files": [RULES],
