@@ -106,7 +106,6 @@ pub struct Config {
     stated: Stated,
 }
 
-
 /// How nodes are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutboundConfig {

@@ -167,8 +167,8 @@ impl Policy {
         Ok(counts)
     }
 
-    /// The tokens that may be charged, by the operator's names for them; none where any may be.
-    pub fn tokens(&self) -> &BTreeMap<String, TokenLimits> {
+    /// The limits of the tokens that may be charged, by the names of the configuration; none where any may be.
+    pub fn token_limits(&self) -> &BTreeMap<String, TokenLimits> {
         &self.limits.tokens
     }
 

@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use std::error::Error;
 use std::fmt;
-use std::path::PathBuf;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::path::PathBuf;
 
 /// How a charge is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

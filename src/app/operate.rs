@@ -130,7 +130,9 @@ pub async fn run(
     to: &mut dyn Write,
 ) -> Result<bool, Box<dyn Error>> {
     let said = match command {
-        RunningCommand::Status { at } => return status::status(asking, at.server.as_deref(), to).await,
+        RunningCommand::Status { at } => {
+            return status::status(asking, at.server.as_deref(), to).await;
+        }
         RunningCommand::Tail { after, json, at } => {
             tail(asking, at.server.as_deref(), (after.clone(), *json), to).await?;
             return Ok(true);

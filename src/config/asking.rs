@@ -1,7 +1,8 @@
 //! What a running Signer is asked by.
 
 use super::callers::Rights;
-use super::{Caller, ConfigError, ConfigErrors, HttpConfig, secret};
+use super::faults::Faults;
+use super::{Caller, ConfigErrors, HttpConfig, secret};
 use crate::tls::Tls;
 use secrecy::SecretString;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,9 +31,9 @@ impl Asking {
     /// In the name of a caller whose secret is in a file, without any configuration: the Signer has to be named, and
     /// judges itself what this caller may.
     pub fn as_caller(key: &str, secret_file: &Path) -> Result<Self, ConfigErrors> {
-        let fault =
-            |problem| ConfigErrors(vec![ConfigError { key: "--secret-file".to_owned(), problem }]);
-        let secret = SecretString::from(secret::of_file(secret_file).map_err(fault)?);
+        let faults = Faults::default();
+        let secret = secret::of_file(secret_file).map_err(|why| faults.add("--secret-file", why));
+        let secret = SecretString::from(faults.settle(secret)?);
         let rights = Rights { control: true, ..Rights::default() };
         let caller = Caller { label: key.to_owned(), key: key.to_owned(), secret, rights };
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

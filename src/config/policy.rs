@@ -54,7 +54,8 @@ impl PolicyConfig {
         let judge = |name: &str, text: &str| of_token(name).and_then(|()| amount(text).map(drop));
         let most = reader.words("max_amount", judge);
         let most_per_day = reader.words("max_amount_per_day", judge);
-        let places = |name: &str, text: &str| of_token(name).and_then(|()| decimals(text).map(drop));
+        let places =
+            |name: &str, text: &str| of_token(name).and_then(|()| decimals(text).map(drop));
         let places = reader.words("decimals", places);
         let (tokens, most, most_per_day, places) = (tokens?, most?, most_per_day?, places?);
         let mut limits = BTreeMap::<String, TokenLimits>::new();

@@ -182,7 +182,11 @@ async fn begin(door: &AppState, sent: Instruction) -> Result<Response, HttpReply
         Some(chain) => vec![chain],
         None => door.engine.lanes().of_chains.keys().copied().collect(),
     };
-    if which.why.as_ref().is_some_and(|why| why.trim().is_empty() || why.chars().count() > MOST_WORDS) {
+    if which
+        .why
+        .as_ref()
+        .is_some_and(|why| why.trim().is_empty() || why.chars().count() > MOST_WORDS)
+    {
         let why = format!("why is 1 to {MOST_WORDS} characters");
         return Err(HttpReply::TurnedAway(TurnedAway::Control(why)));
     }
@@ -220,7 +224,8 @@ async fn set(
         return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
     }
     drop(chains);
-    let told = door.engine.set_paused(switch, &by.label, why).await.map_err(HttpReply::NoVerdict)?;
+    let told =
+        door.engine.set_paused(switch, &by.label, why).await.map_err(HttpReply::NoVerdict)?;
     told.map_err(|other| HttpReply::TurnedAway(TurnedAway::OtherPause(other)))?;
     report(door, &by.rights).await
 }

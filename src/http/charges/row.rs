@@ -181,7 +181,9 @@ impl ChargeRow {
             user_hash: refusal.user.0.to_string(),
             period: digits(refusal.period.and_then(Period::number)),
             amount: digits(refusal.amount),
-            amount_decimal: refusal.amount.and_then(|amount| names.amount(refusal.chain, token, amount)),
+            amount_decimal: refusal
+                .amount
+                .and_then(|amount| names.amount(refusal.chain, token, amount)),
             symbol: names.symbol(refusal.chain, token),
             token: token.map(address),
             wallet: refusal.terms.wallet.map(address),

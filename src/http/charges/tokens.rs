@@ -15,31 +15,32 @@ pub struct TokenNames(HashMap<(PlatformChainId, Address), (String, Option<u8>)>)
 impl TokenNames {
     /// Those of a configuration.
     pub fn of_config(config: &Config) -> Self {
-        let chains = config.chains.iter();
-        Self::of(chains.map(|chain| (chain.platform_id, &chain.policy.tokens)))
+        let mut names = Self::default();
+        for chain in &config.chains {
+            names.add(chain.platform_id, &chain.policy.tokens);
+        }
+        names
     }
 
     /// Those by which is signed now.
     pub(in crate::http) fn of_lanes(set: &LaneSet) -> Self {
-        let policies = set.chains().into_iter().map(|lanes| lanes.any().chain.policy());
-        Self::of(policies.map(|policy| (policy.chain, policy.tokens())))
+        let mut names = Self::default();
+        for policy in set.chains().into_iter().map(|lanes| lanes.any().chain.policy()) {
+            names.add(policy.chain, policy.token_limits());
+        }
+        names
+    }
+
+    fn add(&mut self, chain: PlatformChainId, tokens: &BTreeMap<String, TokenLimits>) {
+        for (name, token) in tokens {
+            self.0.insert((chain, token.address), (name.clone(), token.decimals));
+        }
     }
 
     /// What a token is called, and an amount of it in whole ones; empty where nobody says so.
     pub fn told(&self, chain: u32, token: &str, units: U256) -> [String; 2] {
         let (chain, token) = (PlatformChainId(chain), super::address(token));
         [self.symbol(chain, token), self.amount(chain, token, units)].map(Option::unwrap_or_default)
-    }
-
-    fn of<'a>(
-        chains: impl Iterator<Item = (PlatformChainId, &'a BTreeMap<String, TokenLimits>)>,
-    ) -> Self {
-        let named = chains.flat_map(|(chain, tokens)| {
-            tokens.iter().map(move |(name, token)| {
-                ((chain, token.address), (name.clone(), token.decimals))
-            })
-        });
-        Self(named.collect())
     }
 
     /// What a token is called.

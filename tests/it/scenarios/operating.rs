@@ -55,7 +55,10 @@ async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
     let line = tail.wrote(" paused chain 139 by operator").await;
     assert!(line.ends_with(": a node lies"), "{line}");
     let (ready, said) = ask(&["status"]).await;
-    assert!(ready && said.contains("  paused by operator") && said.contains("Z: a node lies\n"), "{said}");
+    assert!(
+        ready && said.contains("  paused by operator") && said.contains("Z: a node lies\n"),
+        "{said}"
+    );
     let refused = signer.scheduler.bill(&json!(town.entries([0]))).await;
     assert!(refused.status == 403 && refused.text.contains("a node lies"), "{refused:?}");
     let (done, said) = ask(&["pause", "--why", " "]).await;
@@ -96,7 +99,9 @@ async fn a_fault_of_the_configuration_keeps_nobody_from_pausing() {
     let path = town.installation.path().join("signer.toml");
     let before = std::fs::read_to_string(&path).unwrap();
     let ask = async |words: &[&str]| told(&town.installation, &[words, &server[..]].concat()).await;
-    let faults = format!("nonsense = 1\n{before}\n[callers.new]\nkey = \"half\"\n[chains.7]\nchain_id = \"?\"\n");
+    let faults = format!(
+        "nonsense = 1\n{before}\n[callers.new]\nkey = \"half\"\n[chains.7]\nchain_id = \"?\"\n"
+    );
     std::fs::write(&path, faults).unwrap();
     let (done, said) = told(&town.installation, &["check"]).await;
     assert!(!done && said.contains("nonsense"), "{said}");

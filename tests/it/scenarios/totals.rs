@@ -108,7 +108,8 @@ async fn what_a_copy_learns_has_the_wallet_and_the_token_of_its_event(family: Fa
 }
 
 /// Accepted in the last seconds of January, in a block of February.
-const AT_MIDNIGHT: &str = "UPDATE batch SET accepted_ms = 1769903998000, block_s = 1769904010 WHERE id = 1";
+const AT_MIDNIGHT: &str =
+    "UPDATE batch SET accepted_ms = 1769903998000, block_s = 1769904010 WHERE id = 1";
 
 async fn a_month_is_the_same_for_totals_export_and_page(family: Family) {
     let named = |usdt| format!("tokens.USDT = \"{usdt}\"\ndecimals.USDT = 18");

@@ -25,14 +25,10 @@ impl Wanted {
         };
         let topics = json!({"topics": filter.get("topics").unwrap_or(&Value::Null)});
         let topics = serde_json::from_value(topics);
-<<<<<<< HEAD
-        Ok(Self { addresses, topics: topics.map_err(|why| invalid(&format!("invalid topics: {why}")))? })
-=======
         Ok(Self {
             addresses,
             topics: topics.map_err(|why| invalid(&format!("invalid topics: {why}")))?,
         })
->>>>>>> main
     }
 
     fn fits(&self, log: &Log) -> bool {
