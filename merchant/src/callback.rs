@@ -1,7 +1,7 @@
 //! Callbacks: the platform's word that something happened, checked before anything looks at it.
 //!
-//! [`verify`] is the whole check as a plain function; [`web`] is the same as an axum extractor and
-//! router. What the interface leaves open is decided so:
+//! [`verify`] is the whole check as a plain function; `web` (feature `server`) is the same as an axum
+//! extractor and router. What the interface leaves open is decided so:
 //!
 //! * The signature travels in the three headers of a request; a body field `sign` is a field like any
 //!   other.
@@ -16,6 +16,7 @@
 
 mod borders;
 mod event;
+#[cfg(feature = "server")]
 pub mod web;
 
 pub use event::{Event, NotAnEvent};
