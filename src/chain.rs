@@ -300,9 +300,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     }
 
     /// The calls of our account that are in blocks which are not irrevocable yet, or wait in pools, as any node
-    /// tells. What is among `ours` waits by right, and no pool is asked about it. Fails while a node that is fit to
-    /// be asked does not tell of its blocks. Nothing to do where positions tell more.
-    async fn young(&self, _ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+    /// tells. What is among `ours` waits by right, and no pool is asked about it; where that is none, no pool is
+    /// asked at all. Fails while a node that is fit to be asked does not tell of its blocks. Nothing to do where positions tell more.
+    async fn young(&self, _ours: Option<&BTreeSet<B256>>) -> Result<Young, ChainError> {
         Ok(Young::default())
     }
 

@@ -245,15 +245,18 @@ impl Journal {
         Ok(self.write(move |conn| networks::bind(conn, &binding, at_ms)).await???)
     }
 
-    /// Opens the lane at position `first`, unless it is open; tells the next position. Its chain must
-    /// be bound.
+    /// Opens the lane at position `first`, or behind what was imported there, unless it is open; tells the next
+    /// position. Its chain must be bound.
     pub async fn open_lane(
         &self,
         lane: LaneId,
         first: u64,
         at_ms: i64,
     ) -> Result<u64, JournalError> {
-        Ok(self.write(move |conn| commit::open_lane(conn, lane, first, at_ms)).await??)
+        let open = move |conn: &dyn Database| {
+            commit::open_lane(conn, lane, takers::first_free(conn, lane, first)?, at_ms)
+        };
+        Ok(self.write(open).await??)
     }
 
     /// The next position of a lane; none when it was never opened.

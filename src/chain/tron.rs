@@ -336,7 +336,7 @@ impl Chain for TronChain {
         self.read_arrivals().await
     }
 
-    async fn young(&self, ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+    async fn young(&self, ours: Option<&BTreeSet<B256>>) -> Result<Young, ChainError> {
         self.young_calls(ours).await
     }
 

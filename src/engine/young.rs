@@ -11,6 +11,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use tracing::debug;
 
+/// How often a lane reads new blocks while transactions of its own wait, ms of this machine.
+const READ_EVERY_MS: u64 = 15_000;
+
 /// What a lane knows of it.
 #[derive(Debug, Default)]
 pub(super) struct YoungKnown {
@@ -58,10 +61,11 @@ impl Lane {
         let watched = self.watched.load(Ordering::Relaxed) || self.journal.left_ms().is_none();
         let own_waits = self.tracked.lock().values().any(|tracked| !tracked.in_block);
         let later = settled && watched && !in_doubt;
-        if later && (own_waits || self.follows.is_some()) {
+        if later && (self.follows.is_some() || own_waits && self.knew_all_just_now()) {
             return Ok(true);
         }
-        let told = match self.chain.young(&self.hashes()).await {
+        let (ours, only_blocks) = (self.hashes(), later && own_waits);
+        let told = match self.chain.young((!only_blocks).then_some(&ours)).await {
             Ok(told) => told,
             Err(error) if settled && !in_doubt => {
                 debug!(%error, "new blocks could not be read; that is tried again");
@@ -107,6 +111,11 @@ impl Lane {
             known_ms => known_ms,
         };
         known_ms.saturating_sub(CLOCKS_MS)
+    }
+
+    fn knew_all_just_now(&self) -> bool {
+        let known_ms = self.young.known_ms.load(Ordering::Relaxed);
+        self.journal.now_ms().abs_diff(known_ms) < READ_EVERY_MS
     }
 
     /// Every transaction of the batches that the chain has not decided.

@@ -1,6 +1,7 @@
 //! What took the place of a batch and does not tell whom it charged, for the person who says it: transactions
 //! that nodes have shown, and places that are used up by none.
 
+use super::commit::is_taken;
 use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use super::{Journal, JournalError, LaneId, history};
 use crate::billing::{BatchId, Landed};
@@ -43,6 +44,15 @@ impl Journal {
         })
         .await
     }
+}
+
+/// The first place from this one on that no batch has: of those that were imported before the lane was known,
+/// everything is known.
+pub(super) fn first_free(conn: &dyn Database, lane: LaneId, mut position: u64) -> SqlResult<u64> {
+    while is_taken(conn, lane, position)? {
+        position = position.saturating_add(1);
+    }
+    Ok(position)
 }
 
 /// The batch whose place was used up by no transaction, if that happened to the one at this position.

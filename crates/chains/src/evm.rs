@@ -14,6 +14,7 @@ use alloy::eips::eip2718::{Decodable2718, Encodable2718};
 use revm::context::result::{ExecutionResult, ResultAndState};
 use revm::context::{BlockEnv, CfgEnv, Context, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
+use revm::context_interface::either::Either;
 use revm::database_interface::{DatabaseCommit, WrapDatabaseRef};
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, B256, KECCAK_EMPTY, TxKind, U256, keccak256};
@@ -286,6 +287,7 @@ impl Family for Evm {
 
 /// A signed transaction as revm runs it.
 pub fn tx_env(tx: &Tx) -> TxEnv {
+    let authorizations = tx.authorization_list().unwrap_or_default();
     TxEnv {
         tx_type: tx.type_flag().unwrap_or_default(),
         caller: tx.signer(),
@@ -298,6 +300,7 @@ pub fn tx_env(tx: &Tx) -> TxEnv {
         chain_id: tx.chain_id(),
         access_list: tx.access_list().cloned().unwrap_or_default(),
         gas_priority_fee: tx.max_priority_fee_per_gas(),
+        authorization_list: authorizations.iter().cloned().map(Either::Left).collect(),
         ..TxEnv::default()
     }
 }

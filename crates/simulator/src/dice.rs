@@ -41,6 +41,7 @@ pub(crate) enum Fault {
     NoGasMoney,
     KeyUsedElsewhere,
     Rival,
+    Authorized,
     CallerSends,
     SlowJournal,
     Kill,
@@ -55,7 +56,7 @@ pub(crate) enum Fault {
 }
 
 /// The fault, its name in reports, and how rare it is: one in so many occasions.
-const TABLE: [(Fault, &str, u64); 46] = [
+const TABLE: [(Fault, &str, u64); 47] = [
     (Fault::NodeDown, "node down", 40),
     (Fault::NodeAway, "one node answers nobody for long", 60),
     (Fault::Blackout, "no node answers for long", 150),
@@ -91,6 +92,7 @@ const TABLE: [(Fault, &str, u64); 46] = [
     (Fault::NoGasMoney, "signing account has no money, or again", 50),
     (Fault::KeyUsedElsewhere, "key used elsewhere", 90),
     (Fault::Rival, "another installation bills with the key", 120),
+    (Fault::Authorized, "an authorisation takes a nonce of the account", 150),
     (Fault::CallerSends, "caller sends the bytes", 12),
     (Fault::SlowJournal, "slow journal", 8),
     (Fault::Kill, "killed", 1200),

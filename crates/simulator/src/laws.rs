@@ -287,7 +287,7 @@ fn outcomes_are_true(
 
 /// I4: where nobody else has the key, and nothing was ever forgotten, nobody else takes a batch's place.
 fn nobody_is_usurped_by_nobody(world: &World, disk: &Connection) -> Law {
-    if world.foreign > 0 || world.ever_forgotten > 0 {
+    if world.foreign > 0 || world.ever_forgotten > 0 || !world.authorized.is_empty() {
         return Ok(());
     }
     match ends(disk).into_iter().find(|end| end.state == "usurped") {

@@ -8,9 +8,9 @@
 //! second charge.
 //!
 //! One seed is some time of chaos, and then time in which nothing fails any more, at whose end the laws are
-//! asked. `mutants` breaks rules on purpose: laws that notice none of it prove nothing. What no Signer can be
-//! safe from is not played, and stands in `worlds`.
+//! asked. `mutants` breaks rules on purpose: laws that notice none of it prove nothing. `worlds` narrows a world.
 
+mod authorized;
 mod broken;
 mod callers;
 mod clock;
@@ -103,8 +103,8 @@ impl Bench {
 
     /// Plays one seed.
     pub(crate) fn play(&mut self, seed: u64, rules: Rules) -> Outcome {
-        let Rules { mutant, only, .. } = rules;
         self.files.wipe();
+        let Rules { mutant, only, .. } = rules;
         let world = World::new(seed, rules, &self.towns);
         let wanted = Wanted { scene: world.scene, mutant, only, changed: None };
         let config = setup::config(&self.towns, &self.files.journal(), &wanted);

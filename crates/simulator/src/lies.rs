@@ -125,6 +125,11 @@ fn evm_falsified(
         asked["params"][1] = json!("latest");
         return eth::respond_to(&world.evm.members[number], asked);
     }
+    if world.breaks(Mutant::NobodyHasTheNonce) && question.name == "eth_getBlockByNumber" {
+        let told = String::from_utf8_lossy(body);
+        let carries = world.authorized.iter().any(|one| told.contains(&one.by.to_string()));
+        return carries.then(|| rpc_error(question, "block is pruned"));
+    }
     if final_block && world.fault(name, Fault::StaleFinal) {
         let mut asked = question.json.clone();
         let solid = world.evm.members[number].chain().solid().header.number;
@@ -179,7 +184,9 @@ fn tron_falsified(
         let said = member.answer(Port::Full, "POST", &path, &question.body);
         return serde_json::from_str(&said.body).ok();
     }
-    if question.name == "getaccount" && world.breaks(Mutant::TrustOldCopy) {
+    let young = port == Port::Full
+        && (world.breaks(Mutant::SilenceOfPools) || world.breaks(Mutant::RivalUnseen));
+    if question.name == "getaccount" && (young || world.breaks(Mutant::TrustOldCopy)) {
         let mut said: Value = serde_json::from_slice(body).ok()?;
         said.as_object_mut()?.remove("latest_opration_time");
         return Some(said);

@@ -2,7 +2,7 @@
 //! never inside it: the world answers differently, the disk keeps less, or somebody writes into the
 //! journal what the product would not.
 
-use crate::dice::Fault;
+use crate::dice::{Dice, Fault};
 use crate::world::Side;
 
 /// A broken rule.
@@ -73,8 +73,13 @@ pub(crate) enum Mutant {
     LeaseOnly,
     /// What others have charged with the key is let go by the batch that had the claim, and not held.
     StrangerLetGo,
-    /// That nodes say nothing of what waits in their pools is taken for proof that nothing does.
+    /// That nodes say nothing of what waits in their pools is taken for proof that nothing does; on TRON, of what is
+    /// in no irrevocable block.
     SilenceOfPools,
+    /// What others sign with the key is not looked for while a lane is open.
+    RivalUnseen,
+    /// That no transaction has a nonce which is used is never found out.
+    NobodyHasTheNonce,
 }
 
 /// How a broken rule is played.
@@ -142,15 +147,20 @@ const CUT_OFF: &[(Fault, u64)] =
 const USED_ELSEWHERE: &[(Fault, u64)] = &[(Fault::KeyUsedElsewhere, 8), (Fault::LastSlot, 20)];
 
 /// What has a billing wait while an old copy takes the journal's place.
-const WAITS_AND_COMES_BACK: &[(Fault, u64)] =
-    &[(Fault::OldCopy, 1), (Fault::Kill, 300), (Fault::LastSlot, 10)];
+const WAITS_AND_COMES_BACK: &[(Fault, u64)] = &[
+    (Fault::OldCopy, 1),
+    (Fault::Kill, 300),
+    (Fault::LastSlot, 10),
+    (Fault::SecretPool, 2),
+    (Fault::NodeAway, 20),
+];
 
 /// What takes away a block that somebody took for final, and what was in it: otherwise it lands again, and nobody
 /// is the worse for it.
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-const TABLE: [Row; 33] = [
+const TABLE: [Row; 35] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -183,13 +193,20 @@ const TABLE: [Row; 33] = [
     row(Mutant::ClaimsGoWithTheKey, BOTH, &[(Fault::Kill, 300)], None),
     row(Mutant::LeaseOnly, BOTH, &[(Fault::TakenOver, 20)], None),
     row(Mutant::StrangerLetGo, EVM, USED_ELSEWHERE, Some(LET_GO)),
-    row(Mutant::SilenceOfPools, EVM, WAITS_AND_COMES_BACK, None),
+    row(Mutant::SilenceOfPools, BOTH, WAITS_AND_COMES_BACK, None),
+    row(Mutant::RivalUnseen, TRON, &[(Fault::Rival, 6)], None),
+    row(Mutant::NobodyHasTheNonce, EVM, &[(Fault::Authorized, 20)], None),
 ];
 
 impl Mutant {
     /// All of them.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| row.mutant)
+    }
+
+    /// One of them.
+    pub(crate) fn any(dice: &mut Dice) -> Self {
+        TABLE[dice.place(TABLE.len())].mutant
     }
 
     /// The mutant of that name.

@@ -1,12 +1,13 @@
 //! What a person does where nothing else helps: of transactions that a restored journal has forgotten, and that do
 //! not tell whom they charged, somebody who kept books says it, in the format of `claims import`.
 
+use crate::authorized::Authorized;
 use crate::callers::Callers;
 use crate::clock;
 use crate::disk::SimDisk;
 use crate::process::serve;
 use crate::scene::{Change, Shape};
-use crate::town::customer;
+use crate::town::{biller, customer};
 use crate::world::{Shared, Side, World};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256, Log, U256};
@@ -34,10 +35,10 @@ struct Landed {
     logs: Vec<Log>,
 }
 
-/// Whether somebody has to say whom forgotten transactions charged.
+/// Whether somebody has to say whom forgotten transactions charged, or what was done with a nonce.
 pub(crate) fn is_needed(world: &World) -> bool {
     let opaque = |side: &Side| world.scene.shape(*side) == Shape::Bare;
-    !world.forgotten.is_empty() && Side::ALL.iter().any(opaque)
+    (!world.forgotten.is_empty() && Side::ALL.iter().any(opaque)) || !world.used_up().is_empty()
 }
 
 /// Imports what the journal has forgotten, on the simulated disk: between two processes, as one of its own.
@@ -49,6 +50,8 @@ pub(crate) async fn import(world: &Shared, config: &Config, callers: &Callers) {
     let text = {
         let world = world.lock();
         let lines = world.forgotten.iter().filter_map(|hash| landed(&world, *hash));
+        let lines =
+            lines.chain(world.used_up().into_iter().map(|used| without_effect(&world, used)));
         lines.fold(networks, |text, landed| format!("{text}\n{}", line(&world, callers, &landed)))
     };
     let (by, why) = ("a person".to_owned(), "the books say so".to_owned());
@@ -139,6 +142,21 @@ fn landed(world: &World, hash: B256) -> Option<Landed> {
         succeeded,
         logs,
     })
+}
+
+/// What has used a nonce, and charged nobody.
+fn without_effect(world: &World, (one, block, time_ms): (Authorized, u64, u64)) -> Landed {
+    Landed {
+        side: Side::Evm,
+        hash: one.by,
+        contract: world.evm_at.billing,
+        signer: biller(0).address(),
+        position: one.nonce,
+        block,
+        time_ms,
+        succeeded: true,
+        logs: vec![],
+    }
 }
 
 fn line(world: &World, callers: &Callers, landed: &Landed) -> Value {

@@ -49,6 +49,9 @@ impl World {
         if self.only != Some(Side::Evm) && self.fault("TRON", Fault::Rival) {
             self.bill_elsewhere();
         }
+        if self.only != Some(Side::Tron) && self.fault("EVM", Fault::Authorized) {
+            self.authorise();
+        }
         self.wait_for_strangers();
         let due = |(.., at_ms): &(Side, u64, u64)| *at_ms <= self.now_ms;
         if let Some(at) = self.refills.iter().position(due) {

@@ -1,6 +1,7 @@
 //! Everything outside the Signer: both chains with their nodes, the dice, and what has been seen to leave.
 
 use crate::Rules;
+use crate::authorized::Authorized;
 use crate::callers::Named;
 use crate::dice::{Dice, Fault, Log};
 use crate::exchange::Place;
@@ -125,6 +126,8 @@ pub(crate) struct World {
     pub(crate) foreign_ms: u64,
     /// What others signed with the key.
     pub(crate) strangers: Vec<Stranger>,
+    /// Authorisations that were signed with the key of the first account on EVM.
+    pub(crate) authorized: Vec<Authorized>,
     /// Customers who are out of money because of them, and until when (ms).
     pub(crate) refills: Vec<(Side, u64, u64)>,
     /// Transactions on EVM that a restored copy may have forgotten, and that everybody can see.
@@ -204,6 +207,7 @@ impl World {
             foreign: 0,
             foreign_ms: 0,
             strangers: vec![],
+            authorized: vec![],
             refills: vec![],
             in_sight: vec![],
             away: [(0, 0); 2],
@@ -342,7 +346,9 @@ impl World {
 fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
     let mut dice = Dice::new(seed);
     let mut scene = Scene::of(seed, mutant);
-    for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
+    // Half of all worlds are as hard as one in which some rule is broken, with that rule in force.
+    let hard = mutant.or_else(|| dice.one_in(2).then(|| Mutant::any(&mut dice)));
+    for (fault, rate) in hard.map(Mutant::demands).unwrap_or_default() {
         dice.demand(*fault, *rate);
     }
     // What is billed on alone is there throughout, and nothing else changes.

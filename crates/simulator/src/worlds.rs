@@ -5,9 +5,6 @@ use crate::mutants::Mutant;
 use crate::scene::Scene;
 use crate::world::Side;
 
-/// Whether another installation bills on TRON with the same key, now.
-const RIVALS_ON_TRON: bool = false;
-
 /// Takes out of a seed what is not played, and what a restored journal is not safe from: what it has
 /// forgotten has to be on the chain, or to wait in a pool that answers (and there behind no gap: `disk.rs`).
 pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
@@ -20,9 +17,6 @@ pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
         for fault in [Fault::Kill, Fault::CommitUnclear, Fault::OldCopy, Fault::NewerBack] {
             dice.forbid(fault);
         }
-    }
-    if !RIVALS_ON_TRON {
-        dice.forbid(Fault::Rival);
     }
     if dice.knows(Fault::OldCopy) && scene.nodes(Side::Tron) == 1 {
         // When the account was last used is the word of whoever is asked.

@@ -40,18 +40,28 @@ pub(super) struct NewestBlocks {
 #[derive(Clone, Debug)]
 struct NewestRead {
     last: Last,
-    /// Calls of ours, and the number of the block of each.
+    /// The last of what was read that nobody can undo: other forks are read from here on.
+    solid: Last,
+    /// Calls of ours that were read last or are not irrevocable, and the number of the block of each.
     calls: Vec<(u64, YoungCall)>,
 }
 
 impl NewestRead {
     fn after(block: &TronBlock) -> Self {
-        Self { last: block.into(), calls: Vec::new() }
+        Self { last: block.into(), solid: block.into(), calls: Vec::new() }
     }
 
-    /// The calls that are not irrevocable.
-    fn above(&self, solid: u64) -> impl Iterator<Item = YoungCall> {
-        self.calls.iter().filter(move |(number, _)| *number > solid).map(|(_, call)| *call)
+    /// The same before anything was read that can be undone.
+    fn on_another_fork(&self) -> Self {
+        Self { last: self.solid, solid: self.solid, calls: Vec::new() }
+    }
+
+    /// The calls. Those that are irrevocable are told once: what was read late was young when nothing was read.
+    fn tell(&mut self, solid: &TronBlock) -> Vec<YoungCall> {
+        let told = self.calls.iter().map(|(_, call)| *call).collect();
+        self.calls.retain(|(number, _)| *number > solid.number);
+        self.solid = if self.last.number < solid.number { self.last } else { solid.into() };
+        told
     }
 
     /// Whether the next blocks up to `newest` can follow what was read.
@@ -70,8 +80,11 @@ struct NodeTold {
 }
 
 impl TronChain {
-    /// What every fit node tells.
-    pub(super) async fn young_calls(&self, ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+    /// What every fit node tells. Pools are asked for all but `ours`; where that is none, they are not asked.
+    pub(super) async fn young_calls(
+        &self,
+        ours: Option<&BTreeSet<B256>>,
+    ) -> Result<Young, ChainError> {
         let head = self.current().await?;
         // From the first look on it is known what was signed before this process began.
         self.dead_after(&head);
@@ -102,13 +115,12 @@ impl TronChain {
         node: NodeId,
         head: &TronHead,
         read: Option<NewestRead>,
-        known: (&BTreeSet<B256>, &BTreeSet<B256>),
+        (ours, others): (Option<&BTreeSet<B256>>, &BTreeSet<B256>),
     ) -> Result<NodeTold, ChainError> {
-        let read = read.unwrap_or_else(|| NewestRead::after(&head.solid));
+        let mut read = read.unwrap_or_else(|| NewestRead::after(&head.solid));
         // What uses the account in a block bears the time of the block before.
         if head.used_ms(node).is_some_and(|used_ms| used_ms < read.last.time_ms) {
-            let calls = read.above(head.solid.number).collect();
-            let young = Young { calls, untold: false };
+            let young = Young { calls: read.tell(&head.solid), untold: false };
             return Ok(NodeTold { young, read, others: Vec::new() });
         }
         let api = self.api_of(node);
@@ -116,14 +128,14 @@ impl TronChain {
         let account = api.account(Side::Full, self.account.facts.signer).await?;
         let waits = account.is_some_and(|account| account.used_ms >= before.time_ms);
         let mut pool = PoolTold::default();
-        if waits {
-            pool = self.pool_of(node, head, known).await;
+        if let Some(ours) = ours.filter(|_| waits) {
+            pool = self.pool_of(node, head, (ours, others)).await;
         }
         // Asked after the pool: what has left it meanwhile is in a block up to this one.
         let newest = newest_of(api, Side::Full).await?;
-        let read = self.read_up_to(node, &newest, (read, head)).await?;
+        let mut read = self.read_up_to(node, &newest, (read, head)).await?;
         let mut young = Young { calls: pool.calls, untold: pool.untold };
-        young.calls.extend(read.above(head.solid.number));
+        young.calls.extend(read.tell(&head.solid));
         Ok(NodeTold { young, read, others: pool.others })
     }
 
@@ -133,12 +145,14 @@ impl TronChain {
         newest: &TronBlock,
         (read, head): (NewestRead, &TronHead),
     ) -> Result<NewestRead, ChainError> {
-        if read.leads_to(newest)
-            && let Some(read) = self.read_newer(node, newest, (read, head)).await?
-        {
-            return Ok(read);
+        for read in [read.on_another_fork(), read].into_iter().rev() {
+            if read.leads_to(newest)
+                && let Some(read) = self.read_newer(node, newest, (read, head)).await?
+            {
+                return Ok(read);
+            }
         }
-        // Another fork, or too long ago.
+        // Too long ago.
         let anew = NewestRead::after(&head.solid);
         let unread = || Unanswered::Unread(newest.number).into();
         self.read_newer(node, newest, (anew, head)).await?.ok_or_else(unread)
@@ -169,7 +183,6 @@ impl TronChain {
             }
             read.last = last;
         }
-        read.calls.retain(|(number, _)| *number > head.solid.number);
         Ok(Some(read))
     }
 

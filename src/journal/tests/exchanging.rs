@@ -166,3 +166,13 @@ async fn what_was_imported_and_is_learnt_afterwards_is_one_billing() {
     let audit = other.audit().await;
     assert_eq!((audit.batches, audit.faults), (2, vec![]));
 }
+
+#[tokio::test]
+async fn a_lane_that_is_opened_after_an_import_begins_behind_what_was_imported() {
+    let text = exported(&full().await).await;
+    let other = LaneId { signer: Address::repeat_byte(9), ..lane() };
+    let [from, to] = [lane(), other].map(|lane| format!("{:#x}", lane.signer));
+    let book = Book::new().await;
+    assert_eq!(imports(&book, &text.replace(&from, &to)).await, Ok((3, 0)));
+    assert_eq!(book.journal.open_lane(other, FIRST, NOW_MS).await.unwrap(), FIRST + 3);
+}

@@ -4,6 +4,7 @@
 use super::strangers::{lane, opens};
 use crate::world::anvil::Family;
 use crate::world::patience::{eventually, unix_ms};
+use crate::world::proxy::Act;
 use crate::world::signer::{Heard, Installation, Signer};
 use crate::world::town::{Town, put_key};
 use serde_json::json;
@@ -86,13 +87,40 @@ async fn whoever_has_seen_the_other_charges_nobody_whom_that_one_has_charged(fam
     town.assert_paid(&[1, 1, 1]).await;
 }
 
+/// What the other one charged is read late then, and may be irrevocable already.
+#[tokio::test]
+async fn on_tron_the_other_is_noticed_while_own_transactions_wait() {
+    let town = town(Family::Tron).await;
+    let elsewhere = another(&town);
+    let (first, second) = (elsewhere.start().await, town.signer().await);
+    for signer in [&first, &second] {
+        eventually("both are open", async || lane(signer).await == "ok").await;
+    }
+    town.tron().solidify_at(unix_ms() + 9_000);
+    town.noticed().await;
+    town.proxy.fault("broadcasthex", Act::Refuse("not now"));
+    let own = post(&town, &second, 0).await.tx_hash();
+    town.proxy.heal();
+    post(&town, &first, 1).await.tx_hash();
+    town.anvil.mine(1).await;
+    town.tron().solidify_at(town.tron().now_ms() + 3_000);
+    assert_eq!(second.billing(&own).await["state"], "open");
+    eventually("the other is noticed", async || lane(&second).await != "ok").await;
+    let refused = post(&town, &second, 1).await;
+    assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
+    assert_eq!(second.billing(&own).await["state"], "open");
+    town.assert_paid(&[0, 1, 0]).await;
+}
+
 /// On TRON with transactions that live for a minute, and time to outlive them.
 async fn town(family: Family) -> Town {
     use crate::world::anvil::Mining;
     use crate::world::town::Founding;
     let chain_keys = match family {
         Family::Evm => String::new(),
-        Family::Tron => "expiry = \"1m\"\nclock_tolerance = \"1d\"".to_owned(),
+        Family::Tron => {
+            "expiry = \"1m\"\nclock_tolerance = \"1d\"\nrebroadcast_interval = \"10m\"".to_owned()
+        }
     };
     Town::with(Founding { mining: Mining::OnRequest, chain_keys, ..Founding::on(family) }).await
 }
