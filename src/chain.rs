@@ -23,6 +23,7 @@ mod seal;
 mod signing;
 mod trial;
 pub mod tron;
+mod units;
 mod vitals;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
@@ -36,6 +37,7 @@ pub use recall::{ReadFrom, Recall, Young, YoungCall};
 pub use records::Records;
 pub use requests::Requests;
 pub use seal::{SealError, SealFault};
+pub use units::TokenUnits;
 pub use vitals::{FreeResources, Headroom, Vitals};
 
 use crate::billing::{
@@ -251,6 +253,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// Asks the profile's `lookup` for every entry, in one call. None where it does not know one.
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError>;
+
+    /// In which units people count a token, by one node's word: for eyes alone. None where it does not tell.
+    async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError>;
 
     /// Reads all funds and simulates the billing call, in parallel.
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError>;

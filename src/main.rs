@@ -263,7 +263,7 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
             return Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Configured::Journal(command) => say(&copies::carry_out(&config.journal, command)?)?,
-        Configured::Copies(command) => say(&copies::run(&config.journal, command)?)?,
+        Configured::Copies(command) => say(&copies::run(&config, command)?)?,
         Configured::Running(command) => return ask(path, command),
     }
     Ok(ExitCode::SUCCESS)

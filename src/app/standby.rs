@@ -56,6 +56,7 @@ async fn wait(
         never = follow => match never {},
         never = fitness::look_on(chains, &sight) => match never {},
     };
+    sight.is_over();
     Ok((journal, lobby))
 }
 

@@ -37,7 +37,7 @@ use super::disputes::Disputes;
 use super::head::KeptHead;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, SigningAccount, TxOnRecord, Vitals,
+    Preflight, Pulse, SigningAccount, TokenUnits, TxOnRecord, Vitals,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::EvmConfig;
@@ -48,7 +48,7 @@ use crate::node::{
     Trust,
 };
 use crate::policy::Policy;
-use alloy::primitives::{B256, Selector};
+use alloy::primitives::{Address, B256, Selector};
 use async_trait::async_trait;
 pub use errors::{known_messages, passing};
 pub(super) use fees::dearest;
@@ -217,6 +217,10 @@ impl Chain for EvmChain {
 
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         self.looked_up(entries).await
+    }
+
+    async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
+        self.units_of(token).await
     }
 
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {

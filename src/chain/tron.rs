@@ -43,7 +43,7 @@ use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, ReadFrom, Recall, SigningAccount, TxOnRecord, Vitals, Young,
+    Preflight, Pulse, ReadFrom, Recall, SigningAccount, TokenUnits, TxOnRecord, Vitals, Young,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -53,7 +53,7 @@ use crate::node::{
     Dial, Fleet, FleetRules, Member, NodeId, NodeTraffic, NodeView, RealChain, Trust,
 };
 use crate::policy::Policy;
-use alloy::primitives::{B256, Selector, U256};
+use alloy::primitives::{Address, B256, Selector, U256};
 use api::Api;
 use async_trait::async_trait;
 use burnings::Burnings;
@@ -289,6 +289,10 @@ impl Chain for TronChain {
 
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         self.looked_up(entries).await
+    }
+
+    async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
+        self.units_of(token).await
     }
 
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {

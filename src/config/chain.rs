@@ -84,6 +84,14 @@ impl FamilyConfig {
         }
     }
 
+    /// The network's own id: by EIP-155, or on TRON the last four bytes of its genesis block's id.
+    pub fn network(&self) -> u64 {
+        match self {
+            Self::Evm(evm) => evm.eip155_id,
+            Self::Tvm(tvm) => tvm.chain_id.into(),
+        }
+    }
+
     /// The billing contract.
     pub fn contract(&self) -> Address {
         match self {

@@ -6,7 +6,7 @@ use super::backup::AuditWatch;
 use super::files::Files;
 use super::open::OpenError;
 #[cfg(feature = "postgres")]
-use super::postgres::{Migrated, ServerAndOwner, ServerConfig, to_file, to_server};
+use super::postgres::{Migrated, ServerAndOwner, ServerConfig, to_server};
 use super::standby::Turn;
 #[cfg(feature = "postgres")]
 use crate::clock::Clock;
@@ -110,7 +110,7 @@ impl Journal {
             }
             #[cfg(feature = "postgres")]
             (JournalPlace::Server(from), JournalPlace::File(to), _) => {
-                to_file(&ServerConfig::of(from), to, watch)
+                Self::copy_to_file(&ServerConfig::of(from), to, watch)
             }
             #[cfg(not(feature = "postgres"))]
             (_, _, _) => {

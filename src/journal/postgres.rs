@@ -38,7 +38,7 @@ use super::sql::SqlError;
 use super::standby::Turn;
 use super::{Audit, HistoryHead, Journal, Steps, audit, migrate};
 use crate::clock::Clock;
-use crate::config::JournalServer;
+use crate::config::{JournalConfig, JournalServer};
 use begin::{begin, reach_for, serve};
 use hold::HOLD_SOON;
 use mark::{Known, LastSeen, MarkFile, Server};
@@ -177,7 +177,7 @@ impl Journal {
     }
 
     /// Verifies a journal on a server as it was at one moment, whoever uses it meanwhile.
-    pub(super) fn audit_on_server(
+    pub fn audit_on_server(
         config: &ServerConfig,
         kept: &[HistoryHead],
         watch: AuditWatch<'_>,
@@ -191,6 +191,17 @@ impl Journal {
             Ok(audit::watched(&session, kept, watch)?)
         });
         audited.map_err(|problem| problem.opening(&config.place))
+    }
+}
+
+impl Journal {
+    /// Copies a journal on a server, which no process may have open, to a new file, and takes its mark away.
+    pub fn copy_to_file(
+        from: &ServerConfig,
+        to: &JournalConfig,
+        watch: AuditWatch<'_>,
+    ) -> Result<Audit, OpenError> {
+        to_file(from, to, watch)
     }
 }
 

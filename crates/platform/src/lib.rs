@@ -20,5 +20,5 @@ pub mod platform;
 mod serve;
 mod store;
 
-pub use platform::{Options, Pace, Platform, StartError};
+pub use platform::{Options, Pace, Platform, SYMBOL, StartError};
 pub use serve::{Port, Ports, Running};

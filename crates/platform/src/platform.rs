@@ -3,6 +3,7 @@
 mod beat;
 mod controls;
 mod deliver;
+mod dues;
 mod follow;
 mod links;
 mod payout;
@@ -12,6 +13,7 @@ mod steps;
 mod tell;
 mod wallets;
 
+pub(crate) use dues::{Dues, MANY};
 pub(crate) use links::{LinkError, NewLink};
 pub(crate) use planning::{Proposal, State as PlanState};
 pub use side::{SYMBOL, Side};

@@ -9,6 +9,7 @@ use merchant_signer::journal::Journal;
 use merchant_signer::node::Http;
 use merchant_signer::telemetry;
 use sandbox_chains::town::wallet;
+use sandbox_platform::SYMBOL;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -100,9 +101,14 @@ control = true
     )
 }
 
-/// The merchant of the reference contract.
+/// The merchant of the reference contract, and the one token that is charged.
 fn profile(side: &Side) -> String {
     let section = format!("chains.{}.billing", side.chain);
     let mer_key = side.family.spell(side.town.mer_key);
-    format!("\n[{section}]\nprofile = \"reference\"\nconstants = {{ merKey = \"{mer_key}\" }}\n\n")
+    let (tokens, token) =
+        (format!("chains.{}.policy.tokens", side.chain), side.family.spell(side.town.token));
+    format!(
+        "\n[{section}]\nprofile = \"reference\"\nconstants = {{ merKey = \"{mer_key}\" }}\n\n\
+         [{tokens}]\n{SYMBOL} = \"{token}\"\n\n"
+    )
 }

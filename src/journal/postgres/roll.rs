@@ -68,7 +68,8 @@ impl Oneself {
     }
 
     /// Who is there, the one that serves first; and how far that one has told its webhook. Whose sessions have all
-    /// ended has ended, or makes another one at once.
+    /// ended has ended, or makes another one at once; whoever says nothing for a minute is not there either, whatever
+    /// the server has left of its sessions.
     pub(super) fn read(&self, session: &Session) -> SqlResult<(Vec<Instance>, Option<String>)> {
         let sql = format!(
             "WITH live AS (SELECT right(application_name, 8) AS start, coalesce(bool_or(pid = ({HOLDER})), false) AS has
@@ -77,7 +78,7 @@ impl Oneself {
                     CASE WHEN has THEN 1 ELSE 0 END AS serves, unfit,
                     clock_ms - (extract(epoch FROM seen) * 1000)::bigint
              FROM instance LEFT JOIN live ON start = substr(encode(boot, 'hex'), 1, 8)
-             WHERE has OR seen > clock_timestamp() - CASE WHEN start IS NULL THEN interval '5 s' ELSE interval '10 min' END
+             WHERE has OR seen > clock_timestamp() - CASE WHEN start IS NULL THEN interval '5 s' ELSE interval '1 min' END
              ORDER BY serves DESC, name, boot"
         );
         let conn: &dyn Database = session;

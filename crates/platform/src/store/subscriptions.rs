@@ -1,5 +1,6 @@
 //! Subscriptions and their links, and which of them are due.
 
+use super::plans::Plan;
 use super::{Error, Store, int, uint};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
@@ -297,6 +298,31 @@ impl Store {
             (false, false, true) => Stage::Signed,
             (false, false, false) => Stage::Issued,
         })
+    }
+
+    /// What a wallet has signed for on a chain and not cancelled, oldest first, with the plans.
+    pub(crate) fn paid_by(
+        &self,
+        wallet: &str,
+        chain: u32,
+    ) -> Result<Vec<(Subscription, Plan)>, Error> {
+        let select = "SELECT s.* FROM subscriptions s
+            JOIN events r ON r.subscribe_id = s.id AND r.kind = 'register'
+            WHERE r.wallet = ?1 AND s.chain = ?2
+                AND NOT EXISTS (SELECT 1 FROM events c WHERE c.subscribe_id = s.id AND c.kind = 'cancel')
+            ORDER BY s.id";
+        let all: Vec<Subscription> = self
+            .lock()
+            .prepare_cached(select)?
+            .query_map(params![wallet, chain], read)?
+            .collect::<Result<_, _>>()?;
+        let mut paid = Vec::new();
+        for one in all {
+            if let Some(plan) = self.plan(one.plan, chain, one.version)? {
+                paid.push((one, plan));
+            }
+        }
+        Ok(paid)
     }
 
     /// A page of what is due at the heads of the chains, by id, and how much is due in all.
