@@ -26,6 +26,7 @@ mod reload;
 pub mod remote;
 mod renewal;
 mod rules;
+mod setup;
 mod sockets;
 mod standby;
 mod supervisor;

@@ -219,6 +219,11 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// What the last look told besides, for metrics and warnings; none before the first.
     fn vitals(&self) -> Option<Vitals>;
 
+    /// How long to wait at least before the next look, so that what providers may be asked in a day lasts.
+    fn spread(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What was asked of its nodes, for metrics.
     fn traffic(&self) -> Vec<NodeTraffic>;
 

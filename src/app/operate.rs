@@ -1,5 +1,6 @@
 //! What an operator asks of a Signer that runs: how it is, what happens, and to pause.
 
+mod instances;
 mod status;
 
 use super::remote::{Remote, RemoteError, RemoteNeed};

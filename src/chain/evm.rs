@@ -37,7 +37,7 @@ use super::disputes::Disputes;
 use super::head::KeptHead;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, SigningAccount, TokenUnits, TxOnRecord, Vitals,
+    Preflight, Pulse, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::EvmConfig;
@@ -63,6 +63,7 @@ use parking_lot::RwLock;
 pub(super) use seal::{EvmPreimage, signed_cost};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// How an EVM chain is reached, and how it is treated.
@@ -78,7 +79,8 @@ pub struct EvmParts {
 pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, nodes::UnusableUrl> {
     let chain = RealChain::Eip155(config.eip155_id);
     let seed = dial.seed();
-    let rules = FleetRules { chain, timeout: config.rpc_timeout, passing, seed };
+    let (timeout, a_day) = (config.rpc_timeout, config.max_requests_per_day);
+    let rules = FleetRules { chain, timeout, passing, a_day, seed };
     Fleet::dial(dial, &config.rpc, &config.send_only, rules)
 }
 
@@ -181,6 +183,10 @@ impl Chain for EvmChain {
 
     fn vitals(&self) -> Option<Vitals> {
         self.vitals_now()
+    }
+
+    fn spread(&self) -> Duration {
+        self.parts.fleet.spread(Requests::EVM_LOOK)
     }
 
     fn traffic(&self) -> Vec<NodeTraffic> {

@@ -43,7 +43,8 @@ use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, ReadFrom, Recall, SigningAccount, TokenUnits, TxOnRecord, Vitals, Young,
+    Preflight, Pulse, ReadFrom, Recall, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
+    Young,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -67,6 +68,7 @@ use solid::SolidBlocks;
 use spends::SpendOf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 use tracks::Tracks;
 pub(super) use transaction::{KnownCalls, TronPreimage};
@@ -112,6 +114,7 @@ pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, Un
     let rules = FleetRules {
         chain: RealChain::Genesis(config.chain_id),
         timeout: config.rpc_timeout,
+        a_day: config.max_requests_per_day,
         // A node that is busy shuts the door instead.
         passing: |_| false,
         seed: dial.seed(),
@@ -255,6 +258,10 @@ impl Chain for TronChain {
 
     fn vitals(&self) -> Option<Vitals> {
         self.vitals_now()
+    }
+
+    fn spread(&self) -> Duration {
+        self.parts.fleet.spread(Requests::TRON_LOOK)
     }
 
     fn traffic(&self) -> Vec<NodeTraffic> {

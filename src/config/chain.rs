@@ -356,3 +356,28 @@ fn clock_tolerance(reader: &TableReader<'_>, most: u64) -> Expected<Duration> {
     let any = seconds(36_500 * 86_400);
     time(seconds(1)..=if test { any } else { seconds(most) })
 }
+
+/// How many requests each provider may get in a day, where looks of so many questions are so far apart while nothing
+/// is open.
+fn requests_a_day(
+    reader: &mut TableReader<'_>,
+    look: u64,
+    idle: Result<Duration, Reported>,
+) -> Result<Option<u64>, Reported> {
+    const KEY: &str = "max_requests_per_day";
+    const DAY_MS: u128 = 86_400_000;
+    /// What is asked every ten minutes.
+    const RECHECKS: u64 = 144 * 7;
+    let a_day: Option<u64> = reader.optional(KEY, &whole(1_000..=1_000_000_000))?;
+    let (Some(a_day), Ok(idle)) = (a_day, idle) else { return Ok(a_day) };
+    let looks = DAY_MS.div_ceil(idle.as_millis().max(1));
+    let looks = u64::try_from(looks).unwrap_or(u64::MAX);
+    let least = looks.saturating_mul(look).saturating_add(RECHECKS);
+    if a_day < least {
+        let said = format!(
+            "a day with nothing open takes {least} requests; allow more, or raise idle_poll_interval"
+        );
+        return Err(reader.fault(KEY, said));
+    }
+    Ok(Some(a_day))
+}

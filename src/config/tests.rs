@@ -362,3 +362,16 @@ fn a_file_that_is_missing_is_named() {
     ))));
     assert!(config.is_ok(), "{config:?}");
 }
+
+#[test]
+fn a_day_with_nothing_open_fits_into_what_a_provider_may_get() {
+    let with = |lines: &str| local("idle_poll_interval = \"1s\"", lines);
+    assert!(load(&with("max_requests_per_day = 10_000"), &[]).is_ok());
+    let said = complaints(&with("max_requests_per_day = 8_000"), &[]);
+    assert!(
+        said.contains("max_requests_per_day: a day with nothing open takes 8208 requests"),
+        "{said}"
+    );
+    let seldom = "max_requests_per_day = 8_000\nidle_poll_interval = \"2m\"";
+    assert!(load(&with(seldom), &[]).is_ok());
+}

@@ -1,6 +1,7 @@
 //! How a running Signer is, in lines for people.
 
 use super::Controlled;
+use super::instances::{self, ReadyInstance};
 use crate::app::remote::{Remote, RemoteNeed};
 use crate::config::Asking;
 use serde::Deserialize;
@@ -15,18 +16,6 @@ struct Readiness {
     journal: String,
     instances: Vec<ReadyInstance>,
     chains: Vec<ReadyChain>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ReadyInstance {
-    name: String,
-    start: String,
-    version: String,
-    state: String,
-    silent_seconds: u64,
-    clock: String,
-    unfit: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -87,20 +76,8 @@ pub(super) async fn status(
     };
     writeln!(to, "{}", ready.status)?;
     writeln!(to, "journal: {}", ready.journal)?;
-    for ReadyInstance { name, start, version, state, silent_seconds, clock, unfit } in
-        &ready.instances
-    {
-        let does = if state == "serves" { "serves" } else { "stands by" };
-        writeln!(
-            to,
-            "instance {name} {does}: start {start}, version {version}, heard of {silent_seconds} s ago"
-        )?;
-        if clock != "ok" {
-            writeln!(to, "  {clock}")?;
-        }
-        if let Some(unfit) = unfit {
-            writeln!(to, "  could bill nothing now: {unfit}")?;
-        }
+    for instance in &ready.instances {
+        instances::show(instance, to)?;
     }
     for chain in &ready.chains {
         show(chain, controlled.iter().find(|one| one.chain_id == chain.chain_id), to)?;

@@ -2,6 +2,7 @@
 //! need the server of tests/postgres.sh.
 
 mod by_tls;
+mod differing;
 mod giving_way;
 
 use crate::world::patience::eventually;
