@@ -23,10 +23,11 @@ pub struct Pause {
 impl Pause {
     /// Since when and why, in words.
     pub fn since(&self) -> String {
-        let since = Timestamp::from_second(self.since_ms.div_euclid(1000));
-        let since = since.map_or_else(|_| format!("{} ms", self.since_ms), |time| time.to_string());
         let why = self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        format!("since {since}{why}")
+        match Timestamp::from_millisecond(self.since_ms) {
+            Ok(since) => format!("since {since:.0}{why}"),
+            Err(_) => format!("since {}, Unix time{why}", self.since_ms.div_euclid(1000)),
+        }
     }
 }
 
