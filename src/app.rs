@@ -25,6 +25,7 @@ mod reload;
 pub mod remote;
 mod renewal;
 mod rules;
+mod setup;
 mod sockets;
 mod standby;
 mod supervisor;
@@ -285,7 +286,7 @@ fn keep_house(
     refusals: Option<Refusals>,
 ) {
     others.spawn(head::tell(engine.journal.clone(), stop.clone()));
-    others.spawn(http::keep_samples(Arc::clone(door), stop.clone()));
+    others.spawn(http::watch_troubles(Arc::clone(door), stop.clone()));
     others.spawn(http::forget_answers(Arc::clone(door), stop.clone()));
     others.spawn(refusals::keep(refusals, engine.journal.clone(), stop.clone()));
     others.spawn(gates::note(Arc::clone(engine), stop.clone()));

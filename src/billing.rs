@@ -9,6 +9,7 @@ mod attempt;
 mod brake;
 mod carried;
 mod claim;
+mod coin;
 mod decide;
 mod entry;
 mod gate;
@@ -31,6 +32,7 @@ pub use attempt::{
 pub use brake::Brake;
 pub use carried::{Carried, Undecodable};
 pub use claim::{Claim, ClaimState, ClaimedBy, PeriodNaming, Satisfied, Subject};
+pub use coin::{coins, decimal};
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, Unsettled, next_step};
 pub use entry::{BadField, Entry};
 pub use gate::{

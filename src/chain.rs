@@ -12,6 +12,7 @@ mod head;
 mod inspect;
 mod moved;
 mod multicall;
+mod payer;
 mod profiles;
 mod promises;
 mod reads;
@@ -23,19 +24,22 @@ mod seal;
 mod signing;
 mod trial;
 pub mod tron;
+mod units;
 mod vitals;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
 pub use desk::Desk;
 pub use disputes::LastingDispute;
 pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswered};
-pub use inspect::{Finding, Inspect};
+pub use inspect::{Finding, Inspect, Weight};
 pub use moved::{TokenOfWallet, TxOnRecord};
+pub use payer::Payer;
 pub use ready::{ClockGap, Purse, TooDear, Unready};
 pub use recall::{ReadFrom, Recall, Young, YoungCall};
 pub use records::Records;
 pub use requests::Requests;
 pub use seal::{SealError, SealFault};
+pub use units::TokenUnits;
 pub use vitals::{FreeResources, Headroom, Vitals};
 
 use crate::billing::{
@@ -217,6 +221,11 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// What the last look told besides, for metrics and warnings; none before the first.
     fn vitals(&self) -> Option<Vitals>;
 
+    /// How long to wait at least before the next look, so that what providers may be asked in a day lasts.
+    fn spread(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What was asked of its nodes, for metrics.
     fn traffic(&self) -> Vec<NodeTraffic>;
 
@@ -251,6 +260,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// Asks the profile's `lookup` for every entry, in one call. None where it does not know one.
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError>;
+
+    /// In which units people count a token, by one node's word: for eyes alone. None where it does not tell.
+    async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError>;
 
     /// Reads all funds and simulates the billing call, in parallel.
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError>;

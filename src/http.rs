@@ -6,6 +6,7 @@ mod budgets;
 mod charges;
 mod control;
 mod events;
+mod figures;
 mod forward;
 mod guard;
 mod handshakes;
@@ -16,7 +17,9 @@ mod reload;
 mod sampled;
 mod standby;
 mod status;
+mod tokens;
 mod trace;
+mod troubles;
 mod turned_away;
 mod webhook;
 mod wire;
@@ -33,9 +36,9 @@ pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_
 pub use forward::Forwarder;
 pub use guard::forget_answers;
 pub use handshakes::{handshakes_of, uncounted_handshakes};
-pub use page::keep_samples;
 pub use reload::{ReloadRequest, Reloaded};
 pub use standby::StandbyDoor;
+pub use troubles::watch_troubles;
 pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
 
 use axum::Router;
@@ -51,8 +54,10 @@ use sampled::Sampled;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokens::KnownTokens;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use troubles::Troubles;
 use turned_away::TurnedAway;
 
 /// Messages bear whole seconds: of the second in which the journal was opened another process may have judged
@@ -98,6 +103,10 @@ pub struct AppState {
     sampled: Sampled,
     /// What is counted.
     metrics: Metrics,
+    /// What stands in the way of chains, for the page.
+    troubles: Troubles,
+    /// In which units the page shows tokens.
+    tokens: KnownTokens,
 }
 
 impl AppState {
@@ -130,6 +139,8 @@ impl AppState {
             arrivals,
             replays,
             sampled: Sampled::default(),
+            troubles: Troubles::default(),
+            tokens: KnownTokens::default(),
             metrics: Metrics::new(counted, (&AuthError::WORDS, &CallerBudget::WORDS), started_ms),
             limits,
         }

@@ -76,7 +76,11 @@ enum Configured {
     /// Serve requests (the default).
     Serve,
     /// Check configuration, keys, journal and every chain; fails when something is wrong.
-    Check,
+    Check {
+        /// Fail also where there is something to be warned of.
+        #[arg(long)]
+        strict: bool,
+    },
     /// Verify every table of the journal against its history, and change nothing. The Signer must not be
     /// running; a copy of the journal of one that runs will do.
     Audit {
@@ -246,13 +250,13 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
         Configured::Serve => runtime.block_on(serve(config, path, sockets))?,
-        Configured::Check => {
+        Configured::Check { strict } => {
             let http = Http::new(config.outbound);
             let (keys, _) = SplitKeys::new(path);
             let machine = Machine { keys: &keys, ..Machine::real(&http) };
             let report = runtime.block_on(check::run(&config, machine));
             say(&report.to_string())?;
-            return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            return Ok(if report.passed(*strict) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Configured::Audit { file, kept } => {
             let (told, holds) = copies::audit(file.as_deref(), &config.journal, kept)?;
@@ -278,7 +282,7 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
             return Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Configured::Journal(command) => say(&copies::carry_out(&config.journal, command)?)?,
-        Configured::Copies(command) => say(&copies::run(&config.journal, command)?)?,
+        Configured::Copies(command) => say(&copies::run(&config, command)?)?,
         Configured::Running(command) => {
             let well = runtime.block_on(operate::run(&config, command, &mut io::stdout()))?;
             return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });

@@ -2,6 +2,7 @@
 //! fit to be asked, and how many have to say the same before it counts. Knows no chain family.
 
 mod agree;
+mod allowance;
 mod ask;
 mod broadcast;
 mod client;

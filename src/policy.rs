@@ -124,6 +124,12 @@ impl Policy {
         }
     }
 
+    /// What the operator calls a token; none where the configuration does not name it.
+    pub fn token_name(&self, token: Address) -> Option<&str> {
+        let mut named = self.limits.tokens.iter();
+        named.find(|(_, limits)| limits.address == token).map(|(name, _)| name.as_str())
+    }
+
     /// The limits of a token; none where any token may be charged.
     fn limits_of(&self, token: Address) -> Result<Option<(&str, &TokenLimits)>, Refusal> {
         let tokens = &self.limits.tokens;

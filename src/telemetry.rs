@@ -9,14 +9,12 @@ mod metrics;
 mod nodes;
 mod otlp;
 mod sheet;
-mod trends;
 mod webhook;
 
 pub use classic::classic;
 pub use instances::stands_by;
 pub use metrics::{ANYBODY, Billed, Metrics, NOBODY};
 pub use otlp::{SpanSender, SpansUnsent, send_spans};
-pub use trends::{ChainSample, EVERY, Sample, Trends};
 pub use webhook::WebhookFigures;
 
 use crate::config::{LogConfig, LogFormat};

@@ -1,8 +1,9 @@
 //! Copies of the journal: one that is kept while the Signer runs, and the commands that make one and put one
 //! in place.
 
-use crate::config::{Config, DatabaseUrl, JournalPlace};
+use crate::config::{ChainConfig, Config, DatabaseUrl, JournalPlace};
 use crate::journal::{Audit, Copier, HistoryHead, Journal, NotCopied, OpenError};
+use alloy::primitives::Address;
 use clap::Subcommand;
 use std::error::Error;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -27,6 +28,10 @@ pub enum CopyCommand {
         /// several times.
         #[arg(long)]
         kept: Vec<HistoryHead>,
+        /// Put it in place although none of the configured contracts was billed through with it: after a change of
+        /// every contract. The journal of another installation has forgotten all that this one billed.
+        #[arg(long)]
+        foreign: bool,
     },
 }
 
@@ -41,6 +46,30 @@ const RESTORED_THERE: OpenError = OpenError::OnServer(
     "restore its database with the server's own tools; by the mark beside it the Signer notices that it is an \
      old copy, and learns from the chains what it has forgotten",
 );
+
+/// Why nothing was copied, or put in place.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRun {
+    /// The copy cannot be made, or cannot be used.
+    #[error(transparent)]
+    NotCopied(#[from] NotCopied),
+    /// There is no file to copy.
+    #[error(transparent)]
+    Elsewhere(#[from] OpenError),
+    /// The copy is of another installation.
+    #[error(
+        "{0} is the journal of another installation: none of the configured contracts was ever billed through with \
+         it, so it knows nothing of whom this one charged. Look for the copy of this installation; if every \
+         contract was changed since, and this is it, say --foreign"
+    )]
+    Foreign(PathBuf),
+}
+
+/// The contracts that are configured, by the network's own id.
+fn contracts(config: &Config) -> Vec<(u64, Address)> {
+    let one = |chain: &ChainConfig| (chain.family.network(), chain.family.contract());
+    config.chains.iter().map(one).collect()
+}
 
 /// What is done with the journal as a whole.
 #[derive(Subcommand, Debug)]
@@ -107,7 +136,8 @@ fn transfer(
 }
 
 /// Does what a command says; tells what it did.
-pub fn run(journal: &JournalPlace, command: &CopyCommand) -> Result<String, NotCopied> {
+pub fn run(config: &Config, command: &CopyCommand) -> Result<String, NotRun> {
+    let journal = &config.journal;
     let shown =
         |Audit { batches, head, .. }| format!("{} rows, {batches} batches, head {head}", head.row);
     match command {
@@ -116,9 +146,13 @@ pub fn run(journal: &JournalPlace, command: &CopyCommand) -> Result<String, NotC
             let audit = Journal::back_up(&file.path, to, &mut progress())?;
             Ok(format!("copied to {}: {}", to.display(), shown(audit)))
         }
-        CopyCommand::Restore { from, kept } => {
+        CopyCommand::Restore { from, kept, foreign } => {
             let file = journal.file().ok_or(RESTORED_THERE)?;
-            let audit = Journal::restore(file, from, kept, &mut progress())?;
+            let from = Journal::the_copy(from)?;
+            if Journal::look_at_copy(&from)?.is_foreign(&contracts(config)) && !foreign {
+                return Err(NotRun::Foreign(from));
+            }
+            let audit = Journal::restore(file, &from, kept, &mut progress())?;
             let path = file.path.display();
             Ok(format!(
                 "put {} in place as {path}: {}. Start the Signer: it learns what was billed since",

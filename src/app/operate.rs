@@ -1,9 +1,12 @@
 //! What an operator asks of a Signer that runs: how it is, what happens, and to pause.
 
+mod instances;
+
 use super::remote::{Remote, RemoteError, RemoteNeed};
 use crate::config::Config;
 use crate::http::{EventCharge, EventPage, EventRow, Reloaded, Replayed, WebhookReport};
 use clap::{Args, Subcommand};
+use instances::ReadyInstance;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -127,18 +130,6 @@ struct Readiness {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReadyInstance {
-    name: String,
-    start: String,
-    version: String,
-    state: String,
-    silent_seconds: u64,
-    clock: String,
-    unfit: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct ReadyChain {
     chain_id: u32,
     name: String,
@@ -206,20 +197,8 @@ async fn status(
     };
     writeln!(to, "{}", ready.status)?;
     writeln!(to, "journal: {}", ready.journal)?;
-    for ReadyInstance { name, start, version, state, silent_seconds, clock, unfit } in
-        &ready.instances
-    {
-        let does = if state == "serves" { "serves" } else { "stands by" };
-        writeln!(
-            to,
-            "instance {name} {does}: start {start}, version {version}, heard of {silent_seconds} s ago"
-        )?;
-        if clock != "ok" {
-            writeln!(to, "  {clock}")?;
-        }
-        if let Some(unfit) = unfit {
-            writeln!(to, "  could bill nothing now: {unfit}")?;
-        }
+    for instance in &ready.instances {
+        instances::show(instance, to)?;
     }
     for chain in &ready.chains {
         show(chain, controlled.iter().find(|one| one.chain_id == chain.chain_id), to)?;

@@ -75,8 +75,8 @@ pub enum Closed {
         /// The account.
         signer: Address,
     },
-    /// The account was used later than the journal knows of. A batch that is open may be why: it is looked
-    /// at first (TRON).
+    /// The account was used later than the journal knows of, or may be about to be. A batch that is open may be
+    /// why: blocks tell (TRON).
     UsedLater,
     /// Something speaks against signing anything new, whatever the journal knows (TRON).
     Braked(Brake),
@@ -164,8 +164,8 @@ impl fmt::Display for Closed {
                  count now is final"
             ),
             Self::UsedLater => f.write_str(
-                "the account was used later than the journal knows of: whether an open batch is why \
-                 is being looked at, and what is not explained by one is learnt from the chain's blocks",
+                "the account was used later than the journal knows of, or a pool does not tell what of it \
+                 waits there: blocks are read until open batches explain it, or it is learnt",
             ),
             Self::Braked(why) => why.fmt(f),
             Self::OnlyFollows { account, why } => write!(f, "the account {account}: {why}"),

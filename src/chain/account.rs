@@ -64,15 +64,11 @@ impl SigningAccount {
     ) -> Self {
         let profile = profile.into();
         let family = &chain.family;
-        let network = match family {
-            FamilyConfig::Evm(evm) => evm.eip155_id,
-            FamilyConfig::Tvm(tvm) => tvm.chain_id.into(),
-        };
         let facts = Facts {
             id: chain.platform_id,
             name: chain.name.clone(),
             family: family.family(),
-            network,
+            network: family.network(),
             contract: family.contract(),
             signer: signatory.address(),
             max_in_flight: family.max_in_flight().into(),

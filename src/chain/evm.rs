@@ -37,7 +37,7 @@ use super::disputes::Disputes;
 use super::head::KeptHead;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, SigningAccount, TxOnRecord, Vitals,
+    Payer, Preflight, Pulse, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::EvmConfig;
@@ -48,7 +48,7 @@ use crate::node::{
     Trust,
 };
 use crate::policy::Policy;
-use alloy::primitives::{B256, Selector};
+use alloy::primitives::{Address, B256, Selector};
 use async_trait::async_trait;
 pub use errors::{known_messages, passing};
 pub(super) use fees::dearest;
@@ -63,6 +63,7 @@ use parking_lot::RwLock;
 pub(super) use seal::{EvmPreimage, signed_cost};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// How an EVM chain is reached, and how it is treated.
@@ -78,7 +79,8 @@ pub struct EvmParts {
 pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, nodes::UnusableUrl> {
     let chain = RealChain::Eip155(config.eip155_id);
     let seed = dial.seed();
-    let rules = FleetRules { chain, timeout: config.rpc_timeout, passing, seed };
+    let (timeout, a_day) = (config.rpc_timeout, config.max_requests_per_day);
+    let rules = FleetRules { chain, timeout, passing, a_day, seed };
     Fleet::dial(dial, &config.rpc, &config.send_only, rules)
 }
 
@@ -113,12 +115,13 @@ impl EvmChain {
     pub async fn connect(account: SigningAccount, parts: EvmParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Eip155(parts.config.eip155_id);
         meet(&account.facts, &parts.fleet, configured).await?;
+        let payer = Payer::of(&account.facts);
         Ok(Self {
             account,
             parts,
             learnt: RwLock::default(),
             head: KeptHead::unseen(),
-            in_flight: Arc::default(),
+            in_flight: Arc::new(InFlight::of_account(payer)),
             milestones: Milestones::default(),
             disputes: Disputes::default(),
             landed: parking_lot::Mutex::default(),
@@ -183,6 +186,10 @@ impl Chain for EvmChain {
         self.vitals_now()
     }
 
+    fn spread(&self) -> Duration {
+        self.parts.fleet.spread(Requests::EVM_LOOK)
+    }
+
     fn traffic(&self) -> Vec<NodeTraffic> {
         self.parts.fleet.traffic()
     }
@@ -217,6 +224,10 @@ impl Chain for EvmChain {
 
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         self.looked_up(entries).await
+    }
+
+    async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
+        self.units_of(token).await
     }
 
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {

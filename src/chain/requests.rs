@@ -31,11 +31,16 @@ pub struct Requests {
 const A_BILLING: u64 = 10;
 
 impl Requests {
+    /// How many a look asks of each node of an EVM chain.
+    pub const EVM_LOOK: u64 = 5;
+    /// The same on TRON.
+    pub const TRON_LOOK: u64 = 4;
+
     /// What is asked about so many accounts of a chain.
     pub fn of(facts: &Facts, accounts: usize) -> Self {
         let (look, recheck, units, recheck_units) = match facts.family {
-            Family::Evm => (5, 7, Some(90), 150),
-            Family::Tvm => (4, 7, None, 0),
+            Family::Evm => (Self::EVM_LOOK, 7, Some(90), 150),
+            Family::Tvm => (Self::TRON_LOOK, 7, None, 0),
         };
         Self {
             look,

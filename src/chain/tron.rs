@@ -43,7 +43,8 @@ use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, ReadFrom, Recall, SigningAccount, TxOnRecord, Vitals, Young,
+    Payer, Preflight, Pulse, ReadFrom, Recall, Requests, SigningAccount, TokenUnits, TxOnRecord,
+    Vitals, Young,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -53,7 +54,7 @@ use crate::node::{
     Dial, Fleet, FleetRules, Member, NodeId, NodeTraffic, NodeView, RealChain, Trust,
 };
 use crate::policy::Policy;
-use alloy::primitives::{B256, Selector, U256};
+use alloy::primitives::{Address, B256, Selector, U256};
 use api::Api;
 use async_trait::async_trait;
 use burnings::Burnings;
@@ -67,6 +68,7 @@ use solid::SolidBlocks;
 use spends::SpendOf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 use tracks::Tracks;
 pub(super) use transaction::{KnownCalls, TronPreimage};
@@ -112,6 +114,7 @@ pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, Un
     let rules = FleetRules {
         chain: RealChain::Genesis(config.chain_id),
         timeout: config.rpc_timeout,
+        a_day: config.max_requests_per_day,
         // A node that is busy shuts the door instead.
         passing: |_| false,
         seed: dial.seed(),
@@ -172,7 +175,7 @@ impl TronChain {
     pub async fn connect(account: SigningAccount, parts: TronParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Genesis(parts.config.chain_id);
         meet(&account.facts, &parts.fleet, configured).await?;
-        let signers = Arc::default();
+        let (signers, payer) = (Arc::default(), Payer::of(&account.facts));
         let vouched = Vouched::beginning_with(parts.config.witnesses.clone());
         Ok(Self {
             account,
@@ -181,7 +184,7 @@ impl TronChain {
             head: KeptHead::unseen(),
             tracks: Tracks::default(),
             disputes: Disputes::default(),
-            promises: Arc::default(),
+            promises: Arc::new(Promises::of_account(payer)),
             last_draft: parking_lot::Mutex::default(),
             taken: Arc::default(),
             solid: SolidBlocks::unread(Arc::clone(&signers)),
@@ -257,6 +260,10 @@ impl Chain for TronChain {
         self.vitals_now()
     }
 
+    fn spread(&self) -> Duration {
+        self.parts.fleet.spread(Requests::TRON_LOOK)
+    }
+
     fn traffic(&self) -> Vec<NodeTraffic> {
         self.parts.fleet.traffic()
     }
@@ -289,6 +296,10 @@ impl Chain for TronChain {
 
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         self.looked_up(entries).await
+    }
+
+    async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
+        self.units_of(token).await
     }
 
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {

@@ -13,6 +13,7 @@ pub use keys::ChainKeys;
 pub use tvm::{TvmConfig, TvmFeeConfig, TvmNode};
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use alloy::primitives::Address;
@@ -81,6 +82,14 @@ impl FamilyConfig {
         match self {
             Self::Evm(_) => Family::Evm,
             Self::Tvm(_) => Family::Tvm,
+        }
+    }
+
+    /// The network's own id: by EIP-155, or on TRON the last four bytes of its genesis block's id.
+    pub fn network(&self) -> u64 {
+        match self {
+            Self::Evm(evm) => evm.eip155_id,
+            Self::Tvm(tvm) => tvm.chain_id.into(),
         }
     }
 
@@ -243,6 +252,20 @@ fn compare(outlines: &[Outline], root: &TableReader<'_>) {
 }
 
 impl ChainConfig {
+    /// Where nodes are that are asked over http on another machine.
+    pub fn nodes_in_the_clear(&self) -> BTreeSet<String> {
+        let all: Vec<&super::RpcUrl> = match &self.family {
+            FamilyConfig::Evm(evm) => evm.rpc.iter().chain(&evm.send_only).collect(),
+            FamilyConfig::Tvm(tvm) => {
+                let nodes = tvm.nodes.iter();
+                nodes
+                    .flat_map(|node| [&node.full, &node.solidity].into_iter().chain(&node.jsonrpc))
+                    .collect()
+            }
+        };
+        all.into_iter().filter(|url| !url.is_private()).map(ToString::to_string).collect()
+    }
+
     fn read(
         id: &str,
         family: Family,
@@ -347,4 +370,29 @@ fn clock_tolerance(reader: &TableReader<'_>, most: u64) -> Expected<Duration> {
     let test = reader.peek("test", &flag()).unwrap_or(false);
     let any = seconds(36_500 * 86_400);
     time(seconds(1)..=if test { any } else { seconds(most) })
+}
+
+/// How many requests each provider may get in a day, where looks of so many questions are so far apart while nothing
+/// is open.
+fn requests_a_day(
+    reader: &mut TableReader<'_>,
+    look: u64,
+    idle: Result<Duration, Reported>,
+) -> Result<Option<u64>, Reported> {
+    const KEY: &str = "max_requests_per_day";
+    const DAY_MS: u128 = 86_400_000;
+    /// What is asked every ten minutes.
+    const RECHECKS: u64 = 144 * 7;
+    let a_day: Option<u64> = reader.optional(KEY, &whole(1_000..=1_000_000_000))?;
+    let (Some(a_day), Ok(idle)) = (a_day, idle) else { return Ok(a_day) };
+    let looks = DAY_MS.div_ceil(idle.as_millis().max(1));
+    let looks = u64::try_from(looks).unwrap_or(u64::MAX);
+    let least = looks.saturating_mul(look).saturating_add(RECHECKS);
+    if a_day < least {
+        let said = format!(
+            "a day with nothing open takes {least} requests; allow more, or raise idle_poll_interval"
+        );
+        return Err(reader.fault(KEY, said));
+    }
+    Ok(Some(a_day))
 }

@@ -1,5 +1,6 @@
 //! How often a lane is looked at. While nothing is open that is seldom, since every look is paid for; whoever
-//! wants something signed has the chain looked at first, so that nothing is signed by what an idle lane knew.
+//! wants something signed has the chain looked at first, so that nothing is signed by what an idle lane knew. Where
+//! providers may be asked so much in a day and no more, looks at open batches keep as far apart as that lasts.
 
 use super::lane::Lane;
 use crate::billing::{Closed, Gate};
@@ -82,11 +83,15 @@ impl Lane {
     }
 
     fn pause(&self, every: Duration) -> Duration {
-        if self.rest.wanted.load(Ordering::Relaxed) || !self.is_idle() {
+        let idle = self.chain.facts().idle_poll_interval;
+        if self.rest.wanted.load(Ordering::Relaxed) {
             return every;
         }
+        if !self.is_idle() {
+            return every.max(self.chain.spread().min(idle));
+        }
         let seldom = if self.rests() { NOTHING_TO_TELL } else { Duration::ZERO };
-        every.max(self.chain.facts().idle_poll_interval).max(seldom)
+        every.max(idle).max(seldom)
     }
 
     /// Whether nothing is open and nothing remains to be learnt or waited for. While the chain cannot be

@@ -28,6 +28,10 @@ pub(super) const LONGEST_WAIT_S: u64 = 25;
 /// Who asks for what comes after this hears of what comes from now on.
 pub const NEWEST: &str = "newest";
 
+/// Who asks for what comes after this hears of the last rows of the history first.
+const RECENT: &str = "recent";
+const RECENT_ROWS: i64 = 200;
+
 /// How long a page is looked for. What is found by then is answered, with the cursor to go on from.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
@@ -312,6 +316,7 @@ async fn page(
     let mut place = match asked.after.as_deref() {
         None => FeedPlace::default(),
         Some(NEWEST) => engine.journal.feed_end().await.map_err(lost)?,
+        Some(RECENT) => engine.journal.feed_end_but(RECENT_ROWS).await.map_err(lost)?,
         Some(cursor) => name.event_place(cursor).map_err(HttpReply::TurnedAway)?,
     };
     let (limit, lanes) = (asked.limit.unwrap_or(USUAL_PAGE), engine.lanes());

@@ -102,8 +102,14 @@ impl Forwarder {
     }
 
     /// Asks the Signer called `name` what is asked here, if a caller may ask it and the way is known; `said` is what
-    /// is answered otherwise.
-    pub(super) async fn pass_on(&self, name: &str, said: String, request: Request) -> Response {
+    /// is answered otherwise. Once it has `ended`, nothing more is waited for.
+    pub(super) async fn pass_on(
+        &self,
+        name: &str,
+        said: String,
+        ended: impl Future<Output = ()>,
+        request: Request,
+    ) -> Response {
         let (parts, body) = request.into_parts();
         let Some(url) = self.url(name, &parts) else {
             return TurnedAway::StandsBy(said).into_response();
@@ -128,8 +134,10 @@ impl Forwarder {
         };
         let _busy = guest.map(Guest::waits);
         let patience = self.limits.request_deadline.saturating_add(LATER).saturating_add(waits);
-        let heard = timeout(patience, self.ask(url, parts, body)).await;
-        self.told(name, &said, heard.ok())
+        tokio::select! {
+            heard = timeout(patience, self.ask(url, parts, body)) => self.told(name, &said, heard.ok()),
+            () = ended => unheard(&format!("{name} does not serve any more")),
+        }
     }
 
     /// Where it is asked, where it may be. Nothing is asked elsewhere than where it was signed for: a path that a URL

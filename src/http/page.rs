@@ -1,35 +1,56 @@
-//! The page for operators: three files and one answer of numbers. Whatever it tells of charges it asks for
+//! The page for operators: its files, and one answer of numbers. Whatever it tells of charges it asks for
 //! itself, signed by whoever looks at it; the secret stays in the browser.
 
 use super::AppState;
-use super::answer::{HttpReply, envelope};
-use super::turned_away::TurnedAway;
+use super::answer::envelope;
+use super::troubles::StandingTrouble;
+use super::{figures, tokens};
 use crate::billing::Family;
 use crate::chain::Vitals;
 use crate::engine::{LaneSet, SigningLanes};
-use crate::telemetry::{EVERY, Sample, Trends};
 use alloy::primitives::U256;
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::Arc;
-use tokio::time::{MissedTickBehavior, interval};
-use tokio_util::sync::CancellationToken;
 
 /// The page is its own files and asks its own server, and nothing may be laid over it or around it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// The files of the page: path, kind, text.
+const FILES: [(&str, &str, &str); 12] = [
+    ("/", HTML, include_str!("page/index.html")),
+    ("/page.css", CSS, looks::STYLE),
+    ("/page/main.js", SCRIPT, include_str!("page/main.js")),
+    ("/page/copy.js", SCRIPT, looks::COPY),
+    ("/page/uplot.js", SCRIPT, looks::CHART),
+    ("/page/words.js", SCRIPT, include_str!("page/words.js")),
+    ("/page/ask.js", SCRIPT, include_str!("page/ask.js")),
+    ("/page/chains.js", SCRIPT, include_str!("page/chains.js")),
+    ("/page/overview.js", SCRIPT, include_str!("page/overview.js")),
+    ("/page/charts.js", SCRIPT, include_str!("page/charts.js")),
+    ("/page/ledger.js", SCRIPT, include_str!("page/ledger.js")),
+    ("/page/past.js", SCRIPT, include_str!("page/past.js")),
+];
+const HTML: &str = "text/html";
+const CSS: &str = "text/css";
+const SCRIPT: &str = "text/javascript";
+
 /// The routes of the page.
 pub(super) fn routes(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
-    router
-        .route("/", get(async || file("text/html", include_str!("page/index.html"))))
-        .route("/page.css", get(async || file("text/css", include_str!("page/style.css"))))
-        .route("/page.js", get(async || file("text/javascript", include_str!("page/script.js"))))
+    let served = |router: Router<Arc<AppState>>, (path, kind, text): (&str, &'static str, _)| {
+        router.route(path, get(async move || file(kind, text)))
+    };
+    FILES
+        .into_iter()
+        .fold(router, served)
         .route("/page/numbers", get(numbers))
+        .route("/page/figures", get(figures::figures))
+        .route("/page/token", get(tokens::token))
 }
 
 /// Something for a browser, with what it may do with it.
@@ -51,11 +72,6 @@ struct Numbers {
     /// Whether requests have to be signed.
     signed: bool,
     chains: Vec<ChainNumbers>,
-    /// Seconds from one sample to the next.
-    every: u64,
-    /// Upper bounds of the counts in `took`, seconds.
-    bounds: Vec<f64>,
-    samples: Vec<Sample>,
 }
 
 #[derive(Serialize)]
@@ -65,7 +81,11 @@ struct ChainNumbers {
     name: String,
     family: &'static str,
     explorer: Option<String>,
+    /// The symbol of its own coin.
+    coin: &'static str,
     coin_decimals: i32,
+    /// What stands in its way.
+    troubles: Vec<StandingTrouble>,
     /// What its accounts hold and their open transactions may take of that: wei or sun, digits in text.
     balance: Option<String>,
     in_flight: Option<String>,
@@ -104,6 +124,8 @@ impl ChainNumbers {
                 Family::Tvm => "tvm",
             },
             explorer: door.explorers.get(&facts.id).cloned(),
+            coin: coin(facts.family, facts.network),
+            troubles: door.troubles.of(lanes, door.engine.journal.now_ms().div_euclid(1000)),
             coin_decimals: facts.family.coin_decimals(),
             balance: sum(|vitals| vitals.balance),
             in_flight: sum(|vitals| vitals.in_flight),
@@ -114,23 +136,18 @@ impl ChainNumbers {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NumbersQuery {
-    /// Unix seconds.
-    #[serde(default)]
-    after: i64,
+/// The symbol of a chain's own coin, by the EIP-155 id of the network.
+fn coin(family: Family, network: u64) -> &'static str {
+    match (family, network) {
+        (Family::Tvm, _) => "TRX",
+        (Family::Evm, 56 | 97) => "BNB",
+        (Family::Evm, 137 | 80_002) => "POL",
+        (Family::Evm, _) => "ETH",
+    }
 }
 
-/// `GET /page/numbers?after=`: how the chains stand, and how counters have moved since that time.
-async fn numbers(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    let query = request.uri().query().unwrap_or_default();
-    let asked: NumbersQuery = match serde_urlencoded::from_str(query) {
-        Ok(asked) => asked,
-        Err(why) => {
-            return HttpReply::TurnedAway(TurnedAway::Page(why.to_string())).into_response();
-        }
-    };
+/// `GET /page/numbers`: how the chains stand.
+async fn numbers(State(door): State<Arc<AppState>>) -> Response {
     let set = door.engine.lanes();
     let numbers = Numbers {
         version: env!("CARGO_PKG_VERSION"),
@@ -140,21 +157,6 @@ async fn numbers(State(door): State<Arc<AppState>>, request: Request) -> Respons
             .into_iter()
             .map(|lanes| ChainNumbers::of(&door, &set, lanes))
             .collect(),
-        every: EVERY.as_secs(),
-        bounds: Trends::bounds().to_vec(),
-        samples: door.metrics.samples(asked.after, &door.engine),
     };
     envelope(StatusCode::OK, 1, "success".to_owned(), numbers)
-}
-
-/// Keeps samples for the charts until `stop`, where there is a page to show them.
-pub async fn keep_samples(door: Arc<AppState>, stop: CancellationToken) {
-    if !door.limits.page {
-        return;
-    }
-    let mut ticks = interval(EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-        door.metrics.keep_sample(&door.engine);
-    }
 }

@@ -19,6 +19,14 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// After how long nothing is passed on to a Signer that says nothing.
+const SILENT: Duration = Duration::from_secs(3);
+
+/// How often it is looked whether somebody else serves, while an answer is waited for.
+const ROLL_READ: Duration = Duration::from_millis(250);
 
 /// What is asked of a standby.
 #[derive(Clone, Debug)]
@@ -103,17 +111,24 @@ async fn turned_away(State(door): State<StandbyDoor>, request: Request) -> Respo
     let said = door.sight.sentence();
     let serves = door.sight.instances().into_iter().find(|instance| instance.serves);
     match (door.forwarder, serves) {
-        (Some(forwarder), Some(Instance { name, .. })) => {
-            forwarder.pass_on(&name, said, request).await
+        (Some(forwarder), Some(Instance { name, start, silent, .. })) if silent < SILENT => {
+            let ended = ends(&door.sight, &start);
+            forwarder.pass_on(&name, said, ended, request).await
         }
-        (None, _) | (_, None) => TurnedAway::StandsBy(said).into_response(),
+        (Some(_), Some(_)) | (None, _) | (_, None) => TurnedAway::StandsBy(said).into_response(),
+    }
+}
+
+/// Waits until the start of this name does not serve any more.
+async fn ends(sight: &StandbySight, start: &str) {
+    while sight.is_served_by(start) {
+        sleep(ROLL_READ).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn what_another_machine_has_written_is_text_on_the_page() {
@@ -127,6 +142,7 @@ mod tests {
             silent: Duration::ZERO,
             ahead_ms: 0,
             unfit: Some(script.clone()),
+            differs: vec![script.clone()],
         };
         let page = page_of(&script, &[instance]);
         assert!(!page.contains("<script"), "{page}");

@@ -4,6 +4,7 @@ use super::audit::{Audit, HistoryHead};
 use super::duplicate::{CopyFault, Duplicate, Original};
 use super::files::{Files, beside, give_name};
 use super::open::{self, OpenError};
+use super::seen::{self, CopyContents, SeenCopy};
 use super::{Journal, copier};
 use crate::config::JournalConfig;
 use std::io;
@@ -29,9 +30,18 @@ pub enum NotCopied {
     /// The copy contradicts itself.
     #[error("the copy is not kept, because it does not hold: {}", .0.join("; "))]
     Faulty(Vec<String>),
-    /// A directory has several copies.
-    #[error("there is more than one copy: name the one that is meant: {}", shown(.0))]
-    Several(Vec<PathBuf>),
+    /// A directory has several copies, the longest first.
+    #[error(
+        "there is more than one copy. Name the one that is meant: of one history the first, which goes furthest\n{}",
+        shown(.0)
+    )]
+    Several(Vec<SeenCopy>),
+    /// There is none of that name.
+    #[error(
+        "there is no file at {0}: name a file that `merchant-signer backup` made, or the directory of \
+         journal.copy_dir"
+    )]
+    NoCopy(PathBuf),
     /// A directory has none.
     #[error("there is no copy of a journal in {0}")]
     None(PathBuf),
@@ -45,8 +55,8 @@ pub enum NotCopied {
     },
 }
 
-fn shown(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+fn shown(copies: &[SeenCopy]) -> String {
+    copies.iter().map(|copy| format!("  {copy}")).collect::<Vec<_>>().join("\n")
 }
 
 /// Told from time to time how many rows of the history are looked at, and of how many.
@@ -74,8 +84,20 @@ impl Journal {
     ) -> Result<Audit, NotCopied> {
         let files = Files::of(config);
         files.find_mark()?;
-        let from = if from.is_dir() { copier::only_copy(from)? } else { from.to_owned() };
-        put_in_place(&files, &from, kept, watch)
+        put_in_place(&files, &Self::the_copy(from)?, kept, watch)
+    }
+
+    /// The copy that is meant: a file, or the only one in a directory of `journal.copy_dir`.
+    pub fn the_copy(from: &Path) -> Result<PathBuf, NotCopied> {
+        if from.is_dir() { copier::only_copy(from) } else { Ok(from.to_owned()) }
+    }
+
+    /// Looks at a copy, and changes nothing.
+    pub fn look_at_copy(path: &Path) -> Result<CopyContents, NotCopied> {
+        if !path.is_file() {
+            return Err(NotCopied::NoCopy(path.to_owned()));
+        }
+        Ok(seen::told(path)?)
     }
 
     /// Copies the journal at `from`, whether a process has it open or not, and restores that copy in `room`, an
@@ -119,7 +141,7 @@ fn copy(
         }
     }
     if !from.is_file() {
-        return Err(OpenError::Missing(from.to_owned()).into());
+        return Err(NotCopied::NoCopy(from.to_owned()));
     }
     let part = unfinished(to);
     let made = whole_copy(from, &part).map_err(NotCopied::from).and_then(|()| {

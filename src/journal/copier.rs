@@ -7,6 +7,7 @@
 use super::backup::{NotCopied, at, remove};
 use super::duplicate::{Duplicate, Original, sync_directory};
 use super::files::{Files, beside};
+use super::seen::SeenCopy;
 use super::wal::LogEnd;
 use super::writer::{Figures, Job};
 use super::{Journal, history, open};
@@ -263,7 +264,9 @@ pub(super) fn only_copy(directory: &Path) -> Result<PathBuf, NotCopied> {
         Some(only) if whole.is_empty() => Ok(only),
         Some(newest) => {
             whole.push(newest);
-            Err(NotCopied::Several(whole))
+            let mut seen: Vec<SeenCopy> = whole.into_iter().map(SeenCopy::of).collect();
+            seen.sort_by_key(|copy| std::cmp::Reverse(copy.rows()));
+            Err(NotCopied::Several(seen))
         }
     }
 }

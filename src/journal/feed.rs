@@ -167,7 +167,12 @@ impl Journal {
 
     /// The place of the newest row, for whoever wants to hear of what comes from now on.
     pub async fn feed_end(&self) -> Result<FeedPlace, JournalError> {
-        self.read(end).await
+        self.read(|conn| end(conn, 0)).await
+    }
+
+    /// The same of one who wants to hear of the last `rows` rows as well.
+    pub async fn feed_end_but(&self, rows: i64) -> Result<FeedPlace, JournalError> {
+        self.read(move |conn| end(conn, rows)).await
     }
 }
 
@@ -205,11 +210,11 @@ pub(super) fn step(
     Ok(Ok(FeedStep { told, reached, more: false }))
 }
 
-/// Where a follower stands who wants to hear of what comes from now on.
-fn end(conn: &dyn Database) -> SqlResult<FeedPlace> {
-    let newest = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
+/// Where a follower stands who has yet to hear of the last `rows` rows, and of what comes from now on.
+fn end(conn: &dyn Database, rows: i64) -> SqlResult<FeedPlace> {
+    let newest = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1 OFFSET ?1";
     let newest =
-        conn.prepare_cached(newest)?.query_row([], |row| row_mark(row, 0, 1)).optional()?;
+        conn.prepare_cached(newest)?.query_row([rows], |row| row_mark(row, 0, 1)).optional()?;
     let heard = newest.unwrap_or_default();
     Ok(FeedPlace { heard, restored: newest_restored(conn, heard.row)? })
 }

@@ -20,7 +20,10 @@ pub struct Pause {
 impl Pause {
     /// Since when, in words.
     pub fn since(&self) -> String {
-        format!("since {}, Unix time", self.since_ms.div_euclid(1000))
+        match jiff::Timestamp::from_millisecond(self.since_ms) {
+            Ok(since) => format!("since {since:.0}"),
+            Err(_) => format!("since {}, Unix time", self.since_ms.div_euclid(1000)),
+        }
     }
 }
 

@@ -36,9 +36,9 @@ use super::mark::{self as boots, BootId};
 use super::open::OpenError;
 use super::sql::SqlError;
 use super::standby::Turn;
-use super::{Audit, HistoryHead, Journal, Steps, audit, migrate};
+use super::{Audit, HistoryHead, Journal, Setup, Steps, audit, migrate};
 use crate::clock::Clock;
-use crate::config::JournalServer;
+use crate::config::{JournalConfig, JournalServer};
 use begin::{begin, reach_for, serve};
 use hold::HOLD_SOON;
 use mark::{Known, LastSeen, MarkFile, Server};
@@ -76,6 +76,8 @@ pub struct ServerConfig {
     pub shared: bool,
     /// The versions of its tables that the program knows.
     pub steps: Steps,
+    /// How this process is set up; nothing for a command.
+    pub setup: Setup,
 }
 
 impl ServerConfig {
@@ -92,6 +94,7 @@ impl ServerConfig {
             takeover_after: server.takeover_after,
             shared: false,
             steps: Steps::default(),
+            setup: Setup::default(),
         }
     }
 }
@@ -177,7 +180,7 @@ impl Journal {
     }
 
     /// Verifies a journal on a server as it was at one moment, whoever uses it meanwhile.
-    pub(super) fn audit_on_server(
+    pub fn audit_on_server(
         config: &ServerConfig,
         kept: &[HistoryHead],
         watch: AuditWatch<'_>,
@@ -191,6 +194,17 @@ impl Journal {
             Ok(audit::watched(&session, kept, watch)?)
         });
         audited.map_err(|problem| problem.opening(&config.place))
+    }
+}
+
+impl Journal {
+    /// Copies a journal on a server, which no process may have open, to a new file, and takes its mark away.
+    pub fn copy_to_file(
+        from: &ServerConfig,
+        to: &JournalConfig,
+        watch: AuditWatch<'_>,
+    ) -> Result<Audit, OpenError> {
+        to_file(from, to, watch)
     }
 }
 

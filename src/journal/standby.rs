@@ -4,6 +4,7 @@ use super::instances::{Instance, Roll};
 use super::{Journal, OpenError};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 
 /// Whose turn it is to serve.
@@ -36,16 +37,20 @@ impl Standby {
 pub struct StandbySight {
     pub(super) roll: Roll,
     pub(super) trouble: Mutex<Option<String>>,
+    /// Why this process must not take over.
+    pub(super) misbound: Mutex<Option<String>>,
     pub(super) told: Mutex<Option<String>>,
     pub(super) unfit: Mutex<Option<String>>,
+    /// Whether this process has the journal by now.
+    pub(super) over: AtomicBool,
 }
 
 impl Default for StandbySight {
     /// Nobody is counted on who has not looked yet.
     fn default() -> Self {
         let unfit = Mutex::new(Some("its chains were not looked at yet".to_owned()));
-        let (roll, trouble, told) = Default::default();
-        Self { roll, trouble, told, unfit }
+        let (roll, trouble, misbound, told, over) = Default::default();
+        Self { roll, trouble, misbound, told, unfit, over }
     }
 }
 
@@ -60,9 +65,21 @@ impl StandbySight {
         self.roll.all()
     }
 
+    /// Is told that this process has the journal.
+    pub fn is_over(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the start of this name serves, as far as is known here.
+    pub fn is_served_by(&self, start: &str) -> bool {
+        let serves = |one: &Instance| one.serves && one.start == start;
+        !self.over.load(Ordering::Relaxed) && self.instances().iter().any(serves)
+    }
+
     /// Whether it could take the journal over now, and bill with it.
     pub fn could_take_over(&self) -> bool {
-        self.trouble.lock().is_none() && self.unfit.lock().is_none()
+        let hindrances = [&self.trouble, &self.misbound, &self.unfit];
+        hindrances.iter().all(|hindrance| hindrance.lock().is_none())
     }
 
     /// How far the webhook was told by the one that serves, as far as that is known.
@@ -74,6 +91,9 @@ impl StandbySight {
     pub fn sentence(&self) -> String {
         if let Some(trouble) = self.trouble.lock().as_ref() {
             return format!("standing by, and could not take over now: {trouble}");
+        }
+        if let Some(misbound) = self.misbound.lock().as_ref() {
+            return format!("standing by, and will not take over: {misbound}");
         }
         let said = self.who_serves();
         match self.unfit.lock().as_ref() {

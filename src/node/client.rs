@@ -25,6 +25,11 @@ pub trait Client: Send + Sync + fmt::Debug + 'static {
     /// Asks every endpoint of the node which chain it is on.
     async fn chains(&self) -> Result<Vec<RealChain>, AskError>;
 
+    /// How many requests that takes.
+    fn doors(&self) -> u64 {
+        1
+    }
+
     /// Takes what is secret about the node's endpoints out of texts.
     fn redactor(&self) -> &Redactor;
 }

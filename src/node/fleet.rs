@@ -5,6 +5,7 @@
 //! send go to all. Decisions are pure (`agree`, `health`); everything else here asks and remembers.
 
 use super::agree::{HeadSeen, out_of_step, reached_by};
+use super::allowance::Allowance;
 use super::client::Client;
 use super::error::{AskError, Fault, RealChain};
 use super::health::State;
@@ -15,9 +16,11 @@ use super::rules::{FleetRules, Member, NodeId};
 use super::traffic::NodeTraffic;
 use futures_util::future::join_all;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
 
@@ -54,8 +57,17 @@ impl<C: Client> Fleet<C> {
         let labels = labels(&members.iter().map(|member| member.host.clone()).collect::<Vec<_>>());
         let secrets = members.iter().map(|member| member.client.redactor().clone());
         let redactor = secrets.fold(Redactor::default(), Redactor::and);
-        let node =
-            |((place, member), label)| Arc::new(Node::new(NodeId(place), label, member, rules));
+        let mut allowances: BTreeMap<String, Arc<Allowance>> = BTreeMap::new();
+        let now = Instant::now();
+        let mut allowance = |provider: &str| {
+            let a_day = rules.a_day?;
+            let new = || Arc::new(Allowance::of(a_day, now));
+            Some(Arc::clone(allowances.entry(provider.to_owned()).or_insert_with(new)))
+        };
+        let node = |((place, member), label): ((usize, Member<C>), String)| {
+            let allowance = allowance(&member.provider);
+            Arc::new(Node::new((NodeId(place), label), member, rules, allowance))
+        };
         let nodes = members.into_iter().enumerate().zip(labels).map(node).collect();
         let retries = Retries::new(rules.seed);
         Self { nodes, rules, redactor, retries, tasks: TaskTracker::new() }
@@ -174,9 +186,22 @@ impl<C: Client> Fleet<C> {
         }
     }
 
+    /// How long to wait before each node is asked so many questions, so that what its provider may be asked in
+    /// a day lasts for the day.
+    pub fn spread(&self, questions: u64) -> Duration {
+        let now = Instant::now();
+        let waits = self.readers().filter_map(|node| node.allowance.as_ref());
+        waits.map(|allowance| allowance.wait_for(questions, now)).max().unwrap_or_default()
+    }
+
     /// What was asked of each node, and how that went.
     pub fn traffic(&self) -> Vec<NodeTraffic> {
-        self.nodes.iter().map(|node| node.traffic.view(&node.label)).collect()
+        let now = Instant::now();
+        let view = |node: &Arc<Node<C>>| {
+            let left = node.allowance.as_ref().map(|allowance| allowance.left(now));
+            NodeTraffic { left, ..node.traffic.view(&node.label) }
+        };
+        self.nodes.iter().map(view).collect()
     }
 
     /// All nodes as people see them.

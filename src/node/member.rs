@@ -1,6 +1,7 @@
 //! One node of a fleet: its connections, its name in logs, and what is known of its health.
 
 use super::agree::HeadSeen;
+use super::allowance::{Allowance, News};
 use super::client::{Client, read_answer};
 use super::error::{AskError, Fault, RealChain};
 use super::exchange::NoReply;
@@ -9,6 +10,7 @@ use super::rules::{FleetRules, Member, NodeId};
 use super::traffic::Traffic;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
@@ -27,6 +29,8 @@ pub(super) struct Node<C> {
     pub(super) client: C,
     /// What is asked of it, for machines.
     pub(super) traffic: Traffic,
+    /// What its provider may still be asked; none where that is not counted.
+    pub(super) allowance: Option<Arc<Allowance>>,
     rules: FleetRules,
     born: Instant,
     breaks: AtomicU64,
@@ -41,7 +45,12 @@ pub(super) struct Node<C> {
 }
 
 impl<C: Client> Node<C> {
-    pub(super) fn new(id: NodeId, label: String, member: Member<C>, rules: FleetRules) -> Self {
+    pub(super) fn new(
+        (id, label): (NodeId, String),
+        member: Member<C>,
+        rules: FleetRules,
+        allowance: Option<Arc<Allowance>>,
+    ) -> Self {
         let Member { provider, send_only, client, .. } = member;
         Self {
             id,
@@ -50,6 +59,7 @@ impl<C: Client> Node<C> {
             send_only,
             client,
             traffic: Traffic::default(),
+            allowance,
             rules,
             born: Instant::now(),
             breaks: AtomicU64::new(0),
@@ -142,14 +152,32 @@ impl<C: Client> Node<C> {
             let answer = self.client.ask(question).await.and_then(|raw| read_answer(&raw));
             answer.map_err(|fault| AskError { question: C::name(question), fault })
         };
-        self.measured(C::name(question), asked).await
+        self.measured((C::name(question), 1), asked).await
+    }
+
+    /// So many requests go to its provider.
+    fn counts(&self, requests: u64) {
+        let Some(allowance) = &self.allowance else { return };
+        let (node, provider) = (&self.label, &self.provider);
+        match allowance.take(requests, Instant::now()) {
+            Some(News::UsedUp) => warn!(
+                node,
+                provider,
+                "what this provider may be asked in a day is used up for now: looks at the chain keep further apart"
+            ),
+            Some(News::Recovered) => {
+                info!(node, provider, "this provider may be asked as usual again");
+            }
+            None => {}
+        }
     }
 
     async fn measured<R>(
         &self,
-        method: &'static str,
+        (method, requests): (&'static str, u64),
         asked: impl Future<Output = Result<R, AskError>>,
     ) -> Result<R, AskError> {
+        self.counts(requests);
         let (begun, answers) = (Instant::now(), self.answers());
         self.change(Health::begins);
         self.traffic.asked(method);
@@ -223,7 +251,7 @@ impl<C: Client> Node<C> {
 
     async fn verify(&self) -> Result<(), AskError> {
         let breaks = self.breaks();
-        let answered = self.measured(CHAIN, self.client.chains()).await;
+        let answered = self.measured((CHAIN, self.client.doors()), self.client.chains()).await;
         let answered = answered.inspect_err(|_| self.change(Health::named_none))?;
         let wrong = answered.into_iter().find(|chain| *chain != self.rules.chain);
         let Some(answered) = wrong else {

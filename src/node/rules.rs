@@ -18,6 +18,8 @@ pub struct FleetRules {
     pub timeout: Duration,
     /// Whether a node's error says that it cannot answer at the moment, while another one may.
     pub passing: fn(&NodeError) -> bool,
+    /// How many requests each provider may get in a day; none where they are not counted.
+    pub a_day: Option<u64>,
     /// What the pauses before retries are spread by: of the one who dials ([`Dial::seed`]).
     ///
     /// [`Dial::seed`]: super::exchange::Dial::seed

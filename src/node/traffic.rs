@@ -76,6 +76,8 @@ pub struct NodeTraffic {
     pub methods: BTreeMap<&'static str, MethodTraffic>,
     /// How many questions were not answered, by why: all that there are.
     pub unanswered: Vec<(NoAnswer, u64)>,
+    /// How many more its provider may be asked at once; none where that is not counted.
+    pub left: Option<u64>,
 }
 
 /// Counts what is asked of one node.
@@ -119,6 +121,7 @@ impl Traffic {
             label: label.to_owned(),
             methods: self.methods.lock().clone(),
             unanswered: NoAnswer::iter().zip(counts).collect(),
+            left: None,
         }
     }
 }

@@ -50,11 +50,6 @@ impl<'a> ChainNow<'a> {
         self.signing.all().chain(self.followers.iter().copied())
     }
 
-    /// Those of all its lanes.
-    pub(super) fn tallies(&self) -> impl Iterator<Item = &Tally> {
-        self.tallies.iter()
-    }
-
     fn coins(&self, amount: U256) -> f64 {
         coins(amount, self.family)
     }

@@ -2,7 +2,6 @@
 
 use super::chains::{self, ChainNow, seconds};
 use super::sheet::Sheet;
-use super::trends::{SECONDS, Sample, Trends};
 use super::webhook::WebhookFigures;
 use super::{instances, journal, nodes};
 use crate::billing::{FailCode, PlatformChainId};
@@ -15,10 +14,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 use strum::IntoEnumIterator;
+
+/// Upper bounds of how long billing requests took, seconds.
+const SECONDS: [f64; 12] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 10.0];
 
 /// In metrics, the caller of a request that did not prove who sent it.
 pub const NOBODY: &str = "nobody";
@@ -104,7 +105,6 @@ pub struct Metrics {
     replays: Counter,
     certificates: Family<PortLabels, Gauge>,
     seconds: Histogram,
-    trends: Trends,
     started_ms: i64,
 }
 
@@ -126,7 +126,6 @@ impl Metrics {
             replays: Counter::default(),
             certificates: Family::default(),
             seconds: Histogram::new(SECONDS),
-            trends: Trends::default(),
             started_ms,
         };
         metrics.begin_at_zero(callers, (reasons, budgets));
@@ -194,31 +193,6 @@ impl Metrics {
         let labels = AnswerLabels { caller: billed.caller.clone(), chain, code, status };
         self.answers.get_or_create(&labels).inc();
         self.seconds.observe(took.as_secs_f64());
-        self.trends.took(took);
-    }
-
-    /// Keeps what is counted now for the charts of the operators' page: to be called every [`EVERY`].
-    ///
-    /// [`EVERY`]: super::EVERY
-    pub fn keep_sample(&self, engine: &Engine) {
-        self.trends.keep(engine, self.refused());
-    }
-
-    /// What was kept after the moment `after`, Unix seconds, oldest first, and what is counted now.
-    pub fn samples(&self, after: i64, engine: &Engine) -> Vec<Sample> {
-        self.trends.since(after, engine, self.refused())
-    }
-
-    fn refused(&self) -> BTreeMap<&'static str, u64> {
-        let mut refused = BTreeMap::new();
-        for (chain, code) in self.refusable() {
-            let count = self.refusals.get_or_create(&RefusalLabels::of(chain, code)).get();
-            if count > 0 {
-                let sum: &mut u64 = refused.entry(code.token()).or_default();
-                *sum = sum.saturating_add(count);
-            }
-        }
-        refused
     }
 
     fn refusable(&self) -> impl Iterator<Item = (&str, FailCode)> {

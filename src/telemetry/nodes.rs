@@ -49,6 +49,13 @@ pub(super) fn tell(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
         ("node_head", "Number of the newest block that a node told of"),
         nodes.iter().filter_map(|n| Some((n.labels(), whole(n.view.head?)))).collect(),
     );
+    sheet.gauges(
+        (
+            "node_requests_left",
+            "Requests that a node's provider may still get at once, of those of a day",
+        ),
+        nodes.iter().filter_map(|n| Some((n.labels(), whole(n.traffic.left?)))).collect(),
+    );
     tell_traffic(sheet, &nodes);
 }
 

@@ -54,6 +54,7 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
         multicall: NOWHERE,
         poll_interval: Duration::from_mins(1),
         idle_poll_interval: Duration::from_mins(1),
+        max_requests_per_day: None,
         finality: Finality::Depth(3),
         max_in_flight: 4,
         fees: FeeConfig {

@@ -361,24 +361,6 @@ fn parameters_and_heat_change_what_a_call_costs() {
 }
 
 #[test]
-fn a_call_of_a_hot_token_runs_out_at_whatever_step_and_burns_what_it_may() {
-    let (node, mut rich) = town();
-    node.set_energy_factor(TOKEN, 34_000);
-    let mut outcomes = std::collections::BTreeMap::new();
-    for energy in (50..140_000).step_by(331) {
-        rich.salt += 1;
-        rich.fee_limit = energy * 100;
-        let tx = payment(&node, &rich);
-        node.broadcast(tx.clone()).unwrap();
-        node.step();
-        let receipt = node.node().chain().find(&tx.id).unwrap().included().receipt.clone();
-        assert!(receipt.energy_total <= u64::try_from(energy).unwrap());
-        *outcomes.entry(receipt.succeeded()).or_insert(0) += 1;
-    }
-    assert!(outcomes[&false] > 20 && outcomes[&true] > 20, "{outcomes:?}");
-}
-
-#[test]
 fn a_deployer_may_share_the_bill() {
     let (node, rich) = town();
     let origin = Wallet::new(&[5; 32]).unwrap().address();

@@ -1,7 +1,9 @@
 //! What all pages share: the frame, the style, and small pieces of markup.
 
+use axum::Router;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use maud::{DOCTYPE, Markup, html};
 
 /// A page that is ready to be sent.
@@ -31,12 +33,14 @@ pub(crate) struct Frame<'a> {
     pub(crate) refresh: Option<&'a str>,
     /// A script of its own.
     pub(crate) script: Option<&'a str>,
+    /// Whether its head stands beside it on a wide screen.
+    pub(crate) beside: bool,
 }
 
 impl<'a> Frame<'a> {
     /// A page that stands still.
     pub(crate) fn new(title: &'a str) -> Self {
-        Self { title, refresh: None, script: None }
+        Self { title, refresh: None, script: None, beside: false }
     }
 }
 
@@ -48,19 +52,21 @@ pub(crate) fn page(frame: Frame<'_>, head: &Markup, body: &Markup) -> Html {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
                 title { (frame.title) }
                 link rel="stylesheet" href="/style.css";
-                link rel="icon" href="data:,";
+                link rel="icon" href=(looks::MARK);
                 @if let Some(refresh) = frame.refresh {
                     meta http-equiv="refresh" content=(refresh);
                 }
+                script src="/copy.js" defer {}
                 @if let Some(script) = frame.script {
                     script src=(script) defer {}
                 }
             }
-            body {
+            body class=[frame.beside.then_some("side")] {
                 a class="skip" href="#main" { "Skip to the content" }
-                header { (head) }
+                header class="bar" { (head) }
                 main id="main" { (body) }
                 footer { p { "Sandbox: everything here is on this machine, and none of it is worth anything." } }
             }
@@ -69,10 +75,14 @@ pub(crate) fn page(frame: Frame<'_>, head: &Markup, body: &Markup) -> Html {
     Html(whole.into_string())
 }
 
-/// The style of all pages.
-pub(crate) async fn style() -> Response {
-    let kind = [(header::CONTENT_TYPE, "text/css; charset=utf-8")];
-    (kind, include_str!("pages/style.css")).into_response()
+/// The files that every page has.
+pub(crate) fn shared<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
+    let file = |kind: &'static str, text: &'static str| {
+        get(async move || ([(header::CONTENT_TYPE, kind)], text))
+    };
+    router
+        .route("/style.css", file("text/css; charset=utf-8", looks::STYLE))
+        .route("/copy.js", file("text/javascript; charset=utf-8", looks::COPY))
 }
 
 /// What went wrong, for the eyes and for screen readers.
@@ -84,7 +94,18 @@ pub(crate) fn alert(words: Option<String>) -> Markup {
     }
 }
 
-/// A long text that breaks anywhere: an address, a hash.
+/// An address or a hash: shortened, and whole for whoever takes it away.
+pub(crate) fn hash(text: &str) -> Markup {
+    html! { span class="hash" { code title=(text) { (looks::short(text)) }
+    button class="copy" type="button" data-copy=(text) aria-label=(format!("Copy {text}")) {} } }
+}
+
+/// A long text that breaks anywhere: an address that somebody compares letter by letter.
 pub(crate) fn long(text: &str) -> Markup {
     html! { code class="long" { (text) } }
+}
+
+/// A word for how something stands.
+pub(crate) fn badge(kind: &str, word: &str) -> Markup {
+    html! { span class=(format!("badge {kind}")) { (word) } }
 }

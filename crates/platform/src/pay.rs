@@ -3,7 +3,9 @@
 //! Server-rendered; everything works without script and with a built-in test wallet. A wallet in the browser needs
 //! `wallet.js`. Each form goes back to the page that it came from, which shows where the user stands by the chain.
 
+mod authorise;
 mod form;
+mod offer;
 mod page;
 
 use crate::pages::{self, Html};
@@ -25,12 +27,11 @@ struct Address {
 
 /// The pages of a platform.
 pub(crate) fn router(platform: Platform) -> Router {
-    Router::new()
+    pages::shared(Router::new())
         .route("/", get(home))
         .route("/subscribe", get(subscribe).post(subscribe_step))
         .route("/unsubscribe", get(unsubscribe).post(unsubscribe_step))
         .route("/wallet.js", get(script))
-        .route("/style.css", get(pages::style))
         .with_state(platform)
 }
 
@@ -56,7 +57,7 @@ async fn subscribe_step(
     Form(sent): Form<form::Sent>,
 ) -> Response {
     let step = |case: &mut Case| form::subscribe(&platform, case, &sent);
-    take(&platform, (&address.token, Purpose::Subscribe), step)
+    take(&platform, (&address.token, Purpose::Subscribe), &sent, step)
 }
 
 async fn unsubscribe(State(platform): State<Platform>, Query(address): Query<Address>) -> Html {
@@ -72,13 +73,14 @@ async fn unsubscribe_step(
     Form(sent): Form<form::Sent>,
 ) -> Response {
     let step = |case: &mut Case| form::unsubscribe(&platform, case, &sent);
-    take(&platform, (&address.token, Purpose::Cancel), step)
+    take(&platform, (&address.token, Purpose::Cancel), &sent, step)
 }
 
-/// Takes a step and goes back to the page; what went wrong is shown on it.
+/// Takes a step and goes back to the page; what went wrong is shown on it, beside what was sent.
 fn take(
     platform: &Platform,
     (token, purpose): (&str, Purpose),
+    sent: &form::Sent,
     step: impl FnOnce(&mut Case) -> Result<(), StepError>,
 ) -> Response {
     let error = match platform.step(token, purpose, step) {
@@ -86,7 +88,7 @@ fn take(
         Err(error) => error,
     };
     let shown = match (platform.case(token, purpose), purpose) {
-        (Ok(case), Purpose::Subscribe) => page::subscribe(platform, &case, Some(&error)),
+        (Ok(case), Purpose::Subscribe) => page::subscribe(platform, &case, Some((&error, sent))),
         (Ok(case), Purpose::Cancel) => page::unsubscribe(platform, &case, Some(&error)),
         (Err(_), _) => page::dead_end(&error),
     };

@@ -52,7 +52,7 @@ const SIZES: &str = "SELECT relname, pg_total_relation_size(relid) / 1048576 AS 
 /// Prints what the journal costs at so many claims.
 pub(crate) async fn grown(claims: u64) {
     let room = room();
-    let (journal, _) = on_server(room.path(), claims, 1);
+    let (journal, ..) = on_server(room.path(), claims, 1);
     let owner = schema_of(claims, 1);
     if let Some(sql) = std::env::var_os("SCALE_SQL") {
         run(&owner, &sql.into_string().unwrap());

@@ -5,7 +5,9 @@ use crate::book::Book;
 use crate::sample::Sample;
 use crate::{ROUNDS, room};
 use merchant_signer::clock::Clock;
-use merchant_signer::journal::{Journal, ServerConfig, Standby, Steps, Turn};
+use merchant_signer::journal::{
+    Audit, HistoryHead, Journal, ServerConfig, Setup, Standby, Steps, Turn,
+};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -15,7 +17,7 @@ use tokio_postgres::Config;
 const TOGETHER: u64 = 16;
 
 /// Prints a line for each journal, number of Signers and size of a batch. Of several one serves, and the others stand
-/// by, which is all that they do with a journal.
+/// by, which is all that they do with a journal. In the end each journal is audited, backed up or copied, and restored.
 pub(crate) async fn beside_a_file() {
     let room = room();
     println!(
@@ -32,13 +34,42 @@ pub(crate) async fn beside_a_file() {
     for size in [1, 100] {
         let path = room.path().join(format!("journal-{size}.sqlite"));
         Journal::initialise(&path).unwrap();
-        line(("file", 1), size, &mut Book::open(&path).await).await;
+        let mut book = Book::open(&path).await;
+        line(("file", 1), size, &mut book).await;
+        let batches = book.batches();
+        book.close().await;
+        restored(&path, batches);
         for signers in [1, 3] {
-            let (journal, others) = on_server(room.path(), size, signers);
-            line(("server", signers), size, &mut Book::take_up(journal).await).await;
+            let (journal, others, config) = on_server(room.path(), size, signers);
+            let mut book = Book::take_up(journal).await;
+            line(("server", signers), size, &mut book).await;
             assert_eq!(others.len() + 1, signers, "they stood by until now");
+            drop(others);
+            let batches = book.batches();
+            book.close().await;
+            let copy = room.path().join(format!("copy-{size}-{signers}.sqlite"));
+            copied(&config, &copy, batches);
         }
     }
+}
+
+/// The journal in a file holds all of it, and so does one that is restored from a backup of it.
+fn restored(path: &Path, batches: u64) -> HistoryHead {
+    let room = room();
+    let Audit { batches: told, head, faults } =
+        Journal::rehearse_restore(path, room.path()).unwrap();
+    assert_eq!((told, faults), (batches, vec![]));
+    head
+}
+
+/// So does the one on a server, and a file that it is copied to.
+fn copied(config: &ServerConfig, copy: &Path, batches: u64) {
+    let (none, watch) = (Vec::<String>::new(), &mut |_, _| {});
+    let audit = Journal::audit_on_server(config, &[], watch).unwrap();
+    assert_eq!((audit.batches, &audit.faults), (batches, &none));
+    let made = Journal::copy_to_file(config, &Book::config(copy), watch).unwrap();
+    assert_eq!((made.head, made.faults), (audit.head.clone(), none));
+    assert_eq!(restored(copy, batches), audit.head);
 }
 
 async fn line((name, signers): (&str, usize), size: u64, book: &mut Book) {
@@ -64,7 +95,11 @@ async fn line((name, signers): (&str, usize), size: u64, book: &mut Book) {
 }
 
 /// A journal in a schema of its own, and who stands by.
-pub(crate) fn on_server(room: &Path, size: u64, signers: usize) -> (Journal, Vec<Standby>) {
+pub(crate) fn on_server(
+    room: &Path,
+    size: u64,
+    signers: usize,
+) -> (Journal, Vec<Standby>, ServerConfig) {
     let schema = format!("scale_{size}_{signers}");
     let owner = schema_of(size, signers);
     run(&owner, &format!("CREATE ROLE {schema} LOGIN; CREATE SCHEMA {schema}"));
@@ -81,6 +116,7 @@ pub(crate) fn on_server(room: &Path, size: u64, signers: usize) -> (Journal, Vec
         takeover_after: Duration::from_secs(10),
         shared: false,
         steps: Steps::default(),
+        setup: Setup::default(),
     };
     Journal::create_on_server(&config(1), &owner, &schema).unwrap();
     let begun = |number| Journal::open_in_turn(&config(number), Clock::MACHINE).unwrap();
@@ -89,7 +125,7 @@ pub(crate) fn on_server(room: &Path, size: u64, signers: usize) -> (Journal, Vec
         Turn::Later(standby) => standby,
         Turn::Now(_) => panic!("the first has it"),
     });
-    (journal, others.collect())
+    (journal, others.collect(), config(1))
 }
 
 /// The server, as the owner of such a schema reaches it.

@@ -1,18 +1,22 @@
 // The Signer's page for operators in a real Chromium, over what the demonstration has billed on both chains.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { promisify } from 'node:util';
 import { createServer } from 'node:net';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
+import { sign } from '../../../clients/node/merchant.mjs';
 import { PATIENCE, World, root } from './world.mjs';
 
 let world;
 let page;
 let url;
 let operator;
+let state;
 
 /** A port that nobody listens on. */
 async function freePort() {
@@ -23,10 +27,10 @@ async function freePort() {
   return port;
 }
 
-/** The demonstration, up to where it stays: the address of the page and who may control. */
-async function demonstration() {
+/** The demonstration, up to where it stays: the address of the page and who may control. `state` is kept from one to the next. */
+async function demonstration(state) {
   const program = process.env.SANDBOX_BINARY ?? join(root, 'target', 'debug', 'sandbox');
-  const ports = ['--platform-port', '0', '--evm-port', '0', '--tron-port', '0', '--admin-port', '0', '--signer-port', String(await freePort())];
+  const ports = ['--state', state, '--platform-port', '0', '--evm-port', '0', '--tron-port', '0', '--admin-port', '0', '--signer-port', String(await freePort())];
   const child = spawn(program, ports, { stdio: ['ignore', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout });
   for await (const line of lines) {
@@ -39,13 +43,17 @@ async function demonstration() {
 }
 
 before(async () => {
-  const [browser, story] = await Promise.all([World.browser(), demonstration()]);
+  state = await mkdtemp(join(tmpdir(), 'signer-page-'));
+  const [browser, story] = await Promise.all([World.browser(), demonstration(state)]);
   world = browser;
   world.child = story.child;
   ({ url, operator } = story);
   page = await world.window();
 });
-after(async () => world?.close());
+after(async () => {
+  await world?.close();
+  if (state) await rm(state, { recursive: true, force: true });
+});
 
 const go = (hash) => page.evaluate((wanted) => { location.hash = wanted; }, `#${hash}`);
 const text = (selector) => page.locator(selector).first().textContent();
@@ -61,9 +69,10 @@ async function signIn({ key, secret }) {
 test('anybody who gets there sees how it stands, and no charge', async () => {
   await page.goto(`${url}/`);
   await says('#standing', /^ready$/);
-  for (const chain of [139, 136]) assert.match(await text(`#chain-${chain} dl`), /Gas money.*coins.*Billings left/s);
-  assert.equal(await page.locator('#chain-139 button').count(), 0, 'nothing to press for who has not signed in');
-  await world.look(page, 'signer-overview');
+  for (const chain of [139, 136]) assert.match(await text(`#chain-${chain} dl`), /Gas money.*(ETH|TRX).*Billings left/s);
+  assert.equal(await page.locator('#chain-139 button:not(.copy)').count(), 0, 'nothing to press for who has not signed in');
+  assert.equal(await page.locator('#rate, .chart').count(), 0, 'what was charged is for those who may read');
+  await world.look(page, 'signer-overview-open');
   await go('/charges');
   await says('.alert', /right to read/);
   assert.equal(await page.locator('tbody tr').count(), 0);
@@ -82,10 +91,14 @@ test('whoever may control pauses and resumes a chain', async () => {
   await go('/');
   await signIn(operator);
   await says('#who', operator.key);
+  await page.locator('#rate').waitFor();
+  assert.match(await text('#taken .figure'), /^[\d.\u2009]+ USDT/, 'money in units, with its symbol');
+  await world.look(page, 'signer-overview');
   await page.click('#chain-139 >> text=Pause');
   await world.look(page, 'signer-confirm');
   await page.click('#confirm-yes');
-  await says('#chain-139 .alert', /Nothing new is signed/);
+  await says('#chain-139 .alert', /Nothing new is signed.*Since.*for \d+ s.*Resume it/);
+  await world.look(page, 'signer-paused');
   assert.equal(await page.locator('#chain-136 .alert').filter({ hasText: 'paused' }).count(), 0);
   await page.click('#chain-139 >> text=Resume');
   await page.click('#confirm-yes');
@@ -111,6 +124,10 @@ test('the ledger is filtered, by wallet too, and downloaded as a file that says 
   await says('tbody td', /charged/);
   await world.look(page, 'signer-charges');
   const all = await page.locator('tbody tr').count();
+  assert.ok(!(await page.isVisible('[name=userHash]')), 'most filters are folded');
+  const heights = await page.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
+  assert.ok(Math.max(...heights) <= 45, `a row is a line: ${Math.max(...heights)} px`);
+  assert.match(await text('tbody td[data-label=Amount]'), /^\d+ USDT$/);
   await page.selectOption('[name=chainId]', '136');
   await page.click('text=Show');
   await page.waitForURL(/chainId=136/);
@@ -141,10 +158,12 @@ test('who was refused is there with the reason, and can be asked for by it', asy
   await says('tbody td', /^refused/);
   await world.look(page, 'signer-refusals');
   assert.equal(await page.locator('tbody td[data-label=State]', { hasText: 'charged' }).count(), 0);
+  await page.click('text=More filters');
   await page.selectOption('[name=reason]', 'ALLOWANCE_INSUFFICIENT');
   await page.click('text=Show');
   await page.waitForURL(/reason=ALLOWANCE_INSUFFICIENT/);
-  await says('tbody td', /refused.*ALLOWANCE_INSUFFICIENT/);
+  await says('tbody td', /^ALLOWANCE_INSUFFICIENT$/);
+  assert.ok(await page.isVisible('[name=reason]'), 'what is used is not folded');
   assert.equal(await page.locator('tbody td', { hasText: 'BALANCE_INSUFFICIENT' }).count(), 0);
 });
 
@@ -163,7 +182,7 @@ test('a search finds a subscription, a user and a transaction, and shows its lif
   await search(hash, new RegExp(`billing/${hash}`));
   assert.match(await text('ol.life'), /Signed and durable.*In block.*SUCCESS.*Final: charged/s);
   await world.look(page, 'signer-billing');
-  const user = await page.locator('td[data-label=User] span').first().getAttribute('title');
+  const user = await page.locator('td[data-label=User] [title]').first().getAttribute('title');
   await search(user, /userHash=0x/);
   await page.fill('#search input', 'nothing-is-called-so');
   await page.keyboard.press('Enter');
@@ -171,9 +190,20 @@ test('a search finds a subscription, a user and a transaction, and shows its lif
   page.complaints.splice(0);
 });
 
-test('events arrive while somebody looks', async () => {
+test('a hash is copied by its button', async () => {
+  const own = await world.window({ permissions: ['clipboard-read', 'clipboard-write'] });
+  await own.goto(`${url}/`);
+  await own.locator('#chain-139 button.copy').first().click();
+  await own.locator('#chain-139 button.copy.done').waitFor();
+  assert.match(await own.evaluate(() => navigator.clipboard.readText()), /^0x[0-9a-fA-F]{40}$/);
+});
+
+test('events have their past, and arrive while somebody looks', async () => {
   await go('/events');
   await says('#listening', /listening/);
+  const past = await page.locator('tbody tr').count();
+  assert.ok(past > 10, `${past} of what happened before`);
+  assert.match(await page.locator('tbody').textContent(), /accepted.*charged|charged.*accepted/s);
   const other = await world.window();
   await other.goto(`${url}/`);
   await other.click('#sign-in-button');
@@ -189,11 +219,67 @@ test('events arrive while somebody looks', async () => {
   await world.look(page, 'signer-events');
 });
 
+/** Every line of the ledger, as a caller who may read is told it. */
+async function ledger() {
+  const lines = [];
+  for (let after = ''; after !== null;) {
+    const path = `/PayTool/charges?limit=1000${after && `&after=${after}`}`;
+    const timestamp = String(Math.floor(Date.now() / 1000));
+    const headers = { 'X-PAY-KEY': operator.key, 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': sign(operator.secret, { timestamp, method: 'GET', pathAndQuery: path, body: '' }) };
+    const { data } = await (await fetch(url + path, { headers })).json();
+    lines.push(...data.charges);
+    after = data.next;
+  }
+  return lines;
+}
+
+/** Ends the demonstration, and begins it again on what it left, with the past spread over four weeks. */
+async function again() {
+  const ended = new Promise((resolve) => world.child.once('exit', resolve));
+  world.child.kill('SIGTERM');
+  await ended;
+  await promisify(execFile)('python3', [join(root, 'sandbox', 'tests', 'browser', 'weeks.py'), state]);
+  const story = await demonstration(state);
+  world.child = story.child;
+  ({ url, operator } = story);
+}
+
+test('after a restart charts and totals are what the ledger says, slot by slot', async () => {
+  await again();
+  const lines = await ledger();
+  page = await world.window();
+  await page.goto(`${url}/`);
+  await signIn(operator);
+  await page.locator('#rate').waitFor();
+  await page.click('.picks >> text=30 days');
+  await page.waitForFunction(() => document.querySelector('#chart-charges .chart')?.plot?.data[0].length === 30);
+  const drawn = await page.evaluate(() => document.querySelector('#chart-charges .chart').plot.data.map((values) => [...values]));
+  const idle = ['ALREADY_CHARGED', 'BILLING_IN_PROGRESS', 'DUPLICATE_ENTRY', 'NOT_DUE_YET'];
+  const slots = drawn[0].map((from) => lines.filter((line) => (line.acceptedAt ?? line.refusedAt) >= from && (line.acceptedAt ?? line.refusedAt) < from + 86_400));
+  const charged = slots.map((some) => some.filter((line) => line.state === 'charged'));
+  const asked = slots.map((some) => some.filter((line) => line.state !== 'open' && !(line.state === 'refused' && idle.includes(line.failCode))));
+  assert.deepEqual(drawn[2], charged.map((some) => some.length), 'charged');
+  assert.deepEqual(drawn[1], asked.map((some) => some.length), 'charged and not charged');
+  assert.ok(charged.filter((some) => some.length > 0).length >= 4, 'over days, and from before this process');
+  const units = { 136: 6, 139: 18 };
+  const money = await page.evaluate(() => document.querySelector('#chart-taken-USDT .chart').plot.data[1]);
+  assert.deepEqual([...Object.values(money)], charged.map((some) => some.reduce((sum, line) => sum + Number(line.amount) / 10 ** units[line.chainId], 0)), 'USDT');
+  const today = charged.at(-1).length;
+  assert.match(await text('#rate p.soft'), new RegExp(`^${today} charged of ${asked.at(-1).length} `));
+  await world.look(page, 'signer-charts');
+});
+
 test('it is used by keyboard alone, and dark where the system is', async () => {
   const dark = await world.window({ colorScheme: 'dark' });
   await dark.goto(`${url}/`);
   await dark.locator('#standing').filter({ hasText: /^ready$/ }).waitFor({ timeout: PATIENCE });
   await dark.keyboard.press('/');
   assert.equal(await dark.evaluate(() => document.activeElement.name), 'what');
+  await dark.click('#sign-in-button');
+  await dark.fill('#sign-in [name=key]', operator.key);
+  await dark.fill('#sign-in [name=secret]', operator.secret);
+  await dark.keyboard.press('Enter');
+  await dark.click('.picks >> text=30 days');
+  await dark.locator('#chart-charges canvas').waitFor();
   await world.look(dark, 'signer-overview-dark');
 });

@@ -25,11 +25,30 @@ async function subscribe(page, link, wallet) {
   return order;
 }
 
+/** Who, what and how much stand on the screen, before and above whatever can be pressed. */
+async function known(page) {
+  for (const width of [1280, 320]) {
+    await page.setViewportSize({ width, height: 800 });
+    const said = await page.evaluate(() => {
+      const told = ['merchant', 'plan', 'price'].map((id) => document.getElementById(id));
+      const enabled = [...document.querySelectorAll('main form button')].filter((one) => !one.disabled && one.offsetParent);
+      const before = (one) => told.every((place) => place.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
+      const above = (one) => told.every((place) => place.getBoundingClientRect().bottom <= one.getBoundingClientRect().top || innerWidth > 600);
+      const seen = told.every((place) => place.checkVisibility() && place.getBoundingClientRect().bottom <= innerHeight);
+      return { words: told.map((place) => place.textContent), buttons: enabled.length, before: enabled.every(before), above: enabled.every(above), seen };
+    });
+    assert.ok(said.buttons > 0 && said.before && said.above && said.seen, `${width}: ${JSON.stringify(said)}`);
+    assert.deepEqual(said.words.map((word) => word.length > 3), [true, true, true]);
+    assert.match(said.words[2], /^10 USDT every month/);
+  }
+}
+
 for (const [chain, name] of [[EVM, 'evm'], [TRON, 'tron']]) {
   test(`a user takes the three steps with a test wallet and leaves again, on ${name}`, async () => {
     const page = await world.window();
     await page.goto(await world.link(chain, `user-${name}`));
-    assert.equal(await page.textContent('ol.steps li[aria-current=step]'), 'Confirm');
+    assert.equal(await page.textContent('ol.steps li[aria-current=step]'), 'Wallet');
+    await known(page);
     await world.look(page, `subscribe-1-confirm-${name}`);
     const order = await page.textContent('#order');
     await page.check('#wallet-cleo');
@@ -38,17 +57,23 @@ for (const [chain, name] of [[EVM, 'evm'], [TRON, 'tron']]) {
     await world.look(page, `subscribe-2-sign-${name}`);
     await page.click('#sign');
     await page.waitForSelector('#step-3');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'step-3', 'whoever listens hears the step');
+    await known(page);
     await world.look(page, `subscribe-3-authorise-${name}`);
-    await page.check('#cap-other');
     await page.fill('#amount', '9.99');
+    assert.ok(await page.isChecked('#cap-other'), 'what is typed is chosen');
     await page.click('#authorise');
     assert.match(await page.textContent('#error'), /less than one period/);
+    assert.ok(await page.isChecked('#cap-other'), 'the choice stands');
+    assert.equal(await page.inputValue('#amount'), '9.99');
     await world.look(page, `subscribe-3-too-little-${name}`);
-    await page.check('#cap-other');
     await page.fill('#amount', '40');
+    assert.equal(await page.textContent('#authorise'), 'Authorise 40 USDT', 'the button says what it does');
     await page.click('#authorise');
     await page.waitForSelector('#done');
-    assert.match(await page.textContent('main'), /covers 4 periods/);
+    assert.match(await page.textContent('#authorised'), /You authorised 40 USDT\. That covers 4 periods\./);
+    const { wallets } = (await world.state()).chains.find((one) => one.chainId === chain);
+    assert.equal(wallets.find((one) => one.name === 'cleo').allowance, '40', 'the chain says the same');
     await world.look(page, `subscribe-4-done-${name}`);
     await page.waitForURL(`${world.shop.url}/thanks`);
     await world.told((event) => event.subscriptionType === 'SubscriptionApprove' && event.outTradeNo === order);
@@ -64,6 +89,18 @@ for (const [chain, name] of [[EVM, 'evm'], [TRON, 'tron']]) {
     assert.deepEqual(page.complaints, []);
   });
 }
+
+test('it is dark where the system is', async () => {
+  const page = await world.window({ colorScheme: 'dark' });
+  await page.goto(await world.link(EVM, 'user-dark'));
+  await page.check('#wallet-ben');
+  await page.click('#confirm');
+  await page.click('#sign');
+  await page.waitForSelector('#step-3');
+  const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number));
+  assert.ok(Math.max(...paper) < 64, `${paper}`);
+  await world.look(page, 'subscribe-3-dark');
+});
 
 test('another wallet may be chosen, a step may be reloaded, and a second window sees where the first is', async () => {
   const [page, link] = [await world.window(), await world.link(EVM, 'user-back')];
@@ -95,7 +132,7 @@ test('the page that waits for a block says so', async () => {
   await world.control('hold', { on: true });
   await page.click('#sign');
   await page.waitForSelector('#waiting');
-  assert.equal(await page.locator('main button').count(), 0, 'there is nothing to press');
+  assert.equal(await page.locator('main button:not(.copy)').count(), 0, 'there is nothing to press');
   // An answer without a page lets the browser stay where it is while the picture is taken.
   await page.route(link, (route) => route.fulfill({ status: 204 }));
   assert.match(await page.textContent('#waiting'), /Waiting for the next block/);
@@ -134,8 +171,7 @@ test('by keyboard alone', async () => {
   await page.keyboard.press('Tab');
   assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
   await page.keyboard.press('Enter');
-  await page.keyboard.press('Tab');
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'wallet-ada');
+  await tabTo(page, 'wallet-ada');
   await page.keyboard.press('ArrowDown');
   assert.ok(await page.isChecked('#wallet-ben'), 'the arrow goes to the next wallet');
   await tabTo(page, 'confirm');
@@ -180,7 +216,7 @@ test('a link that is none, one that has expired, and the pages around', async ()
   assert.match(await page.textContent('#error'), /has expired/, 'the page that was open says so');
   await page.goto(link);
   assert.match(await page.textContent('#error'), /has expired/);
-  assert.equal(await page.locator('main button').count(), 0, 'there is nothing to press any more');
+  assert.equal(await page.locator('main button:not(.copy)').count(), 0, 'there is nothing to press any more');
   await world.look(page, 'link-expired');
 });
 
@@ -254,6 +290,37 @@ test('a wallet that announces itself resets what it allowed before, and leaves',
   assert.deepEqual(page.complaints, []);
 });
 
+test('what is typed is what a wallet in the browser is asked to authorise, for all that it pays for', async () => {
+  const { page, wallet } = await ownWallet();
+  await page.goto(await world.link(EVM, 'user-typed'));
+  await page.click('#connect');
+  await page.click('#sign');
+  await page.waitForSelector('#step-3');
+  assert.match(await page.textContent('#others'), /pays for more.*Monthly, 10 USDT every month/s);
+  await world.look(page, 'subscribe-3-others');
+  await page.fill('#amount', '15');
+  await page.click('#authorise');
+  await page.waitForFunction(() => document.getElementById('wallet-status').textContent.includes('less than one period'));
+  await page.fill('#amount', '45.5');
+  assert.match(await page.textContent('#authorise'), /Authorise 45\.5 USDT/);
+  await page.click('#authorise');
+  await page.waitForSelector('#done');
+  const asked = wallet.sent.at(-1).data;
+  assert.equal(BigInt(`0x${asked.slice(-64)}`), 455n * 10n ** 17n);
+  assert.match(await page.textContent('#authorised'), /You authorised 45\.5 USDT\. That covers 2 periods of this and of the other subscription of the wallet together/);
+});
+
+test('an address is copied by its button', async () => {
+  const page = await world.window({ permissions: ['clipboard-read', 'clipboard-write'] });
+  await page.goto(await world.link(EVM, 'user-copy'));
+  const button = page.locator('.offer button.copy').first();
+  const whole = await button.getAttribute('data-copy');
+  assert.match(whole, /^0x[0-9a-fA-F]{40}$/);
+  await button.click();
+  await page.waitForSelector('.offer button.copy.done');
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), whole);
+});
+
 test('a cap that its owner makes smaller than a period is asked for again', async () => {
   const { page, wallet } = await ownWallet();
   await page.goto(await world.link(EVM, 'user-small'));
@@ -266,7 +333,7 @@ test('a cap that its owner makes smaller than a period is asked for again', asyn
   wallet.cap = undefined;
   await page.click('#authorise');
   await page.waitForSelector('#done');
-  assert.match(await page.textContent('main'), /covers 12 periods/);
+  assert.match(await page.textContent('main'), /covers 12 periods of this and of 2 other subscriptions/);
   assert.deepEqual(page.complaints, []);
 });
 

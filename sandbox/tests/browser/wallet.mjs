@@ -51,7 +51,7 @@ export class Wallet {
     this.account = privateKeyToAccount(privateKey);
     const chain = defineChain({ id: chainId, name: 'sandbox', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: [world.evm] } } });
     this.client = createWalletClient({ account: this.account, chain, transport: http(world.evm) });
-    Object.assign(this, { home: chainId, chainId, connected: false, refusals: [], asked: [] });
+    Object.assign(this, { home: chainId, chainId, connected: false, refusals: [], asked: [], sent: [] });
   }
 
   /** What the person makes of the next allowances (base units); as they are asked for, if undefined. */
@@ -121,6 +121,7 @@ export class Wallet {
     if (Object.keys(tx).some((key) => !known.includes(key))) fail(-32602, `only ${known}`);
     if (tx.from?.toLowerCase() !== this.account.address.toLowerCase()) fail(4100, 'another account');
     if (!/^0x[0-9a-fA-F]{40}$/.test(tx.to) || !/^0x([0-9a-f]{2})*$/.test(tx.data)) fail(-32602, 'to and data are hex');
+    this.sent.push(tx);
     return this.client.sendTransaction({ to: tx.to, data: this.edited(tx.data) });
   }
 }

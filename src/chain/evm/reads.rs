@@ -4,9 +4,10 @@ use super::EvmChain;
 use super::aggregate::{Aggregator, aggregate};
 use super::node::View;
 use crate::billing::{Admitted, Charge, Funds};
-use crate::chain::ChainError;
 use crate::chain::reads::{FundsReads, LookupReads};
+use crate::chain::{ChainError, TokenUnits};
 use crate::contract::Looked;
+use alloy::primitives::Address;
 
 impl EvmChain {
     /// Asks the profile's lookup for every entry. None where the contract knows none, where its
@@ -37,6 +38,12 @@ impl EvmChain {
         let asked = FundsReads::of(charges, self.account.facts.contract);
         let answers = aggregate(view, self.aggregator(view), &asked.reads()).await?;
         Ok(asked.read(charges, &answers))
+    }
+
+    pub(super) async fn units_of(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
+        let view = self.view().await?;
+        let reads = TokenUnits::reads(token);
+        Ok(TokenUnits::of(aggregate(&view, self.aggregator(&view), &reads).await?))
     }
 
     fn aggregator(&self, view: &View<'_>) -> Aggregator {

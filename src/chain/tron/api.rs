@@ -296,6 +296,10 @@ impl Client for Endpoints {
         Ok([vec![full, solidity], jsonrpc].concat())
     }
 
+    fn doors(&self) -> u64 {
+        if self.jsonrpc.is_some() { 3 } else { 2 }
+    }
+
     fn redactor(&self) -> &Redactor {
         &self.redactor
     }

@@ -9,7 +9,7 @@ use crate::billing::{Admitted, Charge, Funds};
 use crate::chain::reads::{
     Answers, FundsReads, LookupReads, READER, Read, aggregated, answers, pack, unpack,
 };
-use crate::chain::{ChainError, OddAnswer, Unanswered};
+use crate::chain::{ChainError, OddAnswer, TokenUnits, Unanswered};
 use crate::contract::Looked;
 use crate::node::NodeError;
 use alloy::primitives::{Address, Bytes};
@@ -132,6 +132,12 @@ impl TronChain {
         let chunk = self.parts.config.chunk.saturating_mul(READS_OF_FUNDS);
         let answers = self.read_all(api, known, &asked.reads(), chunk).await?;
         Ok(asked.read(charges, &answers))
+    }
+
+    pub(super) async fn units_of(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
+        let (known, chunk) = (self.ready().await?, self.parts.config.chunk);
+        let answers = self.read_all(self.api(), known, &TokenUnits::reads(token), chunk).await?;
+        Ok(TokenUnits::of(answers))
     }
 
     /// Asks everything in one read that deploys nothing; in halves where the node stops it. None where

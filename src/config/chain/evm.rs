@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use alloy::primitives::Address;
 
-use super::clock_tolerance;
+use super::{clock_tolerance, requests_a_day};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
 use crate::config::kinds::{Expected, address, flag, time, wei, whole};
@@ -39,6 +39,9 @@ pub struct EvmConfig {
     /// How often the chain is looked at while nothing is open: 10 ms to 5 min, and never more often than
     /// [`Self::poll_interval`].
     pub idle_poll_interval: Duration,
+    /// How many requests each provider may get in a day, at least what a day takes with nothing open; none
+    /// where they are not counted. What is above is asked all the same, and looks keep further apart.
+    pub max_requests_per_day: Option<u64>,
     /// When a block is taken for irrevocable.
     pub finality: Finality,
     /// How many transactions may be in no block at one time: 1 to 100000.
@@ -106,6 +109,7 @@ impl EvmConfig {
         let multicall = reader.get("multicall", &address());
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
         let idle = reader.get("idle_poll_interval", &time(millis(10)..=seconds(300)));
+        let a_day = requests_a_day(reader, 5, idle);
         let finality = reader.get("finality", &finality());
         let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
         let fees = reader.section("fees", FeeConfig::read);
@@ -125,6 +129,7 @@ impl EvmConfig {
             multicall: multicall?,
             poll_interval: poll_interval?,
             idle_poll_interval: idle?.max(poll_interval?),
+            max_requests_per_day: a_day?,
             finality: finality?,
             max_in_flight: max_in_flight?,
             fees: fees?,

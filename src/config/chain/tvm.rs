@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use tron_primitives::block::Producer;
 use tron_primitives::finality::Witnesses;
 
-use super::clock_tolerance;
+use super::{clock_tolerance, requests_a_day};
 use crate::billing::{Family, parse_address};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
@@ -44,6 +44,9 @@ pub struct TvmConfig {
     /// How often the chain is looked at while nothing is open: 10 ms to 5 min, and never more often than
     /// [`Self::poll_interval`].
     pub idle_poll_interval: Duration,
+    /// How many requests each provider may get in a day, at least what a day takes with nothing open; none
+    /// where they are not counted. What is above is asked all the same, and looks keep further apart.
+    pub max_requests_per_day: Option<u64>,
     /// How often the bytes of a transaction that the chain does not know are offered again:
     /// 100 ms to 10 min. Nodes forget one that waits for a minute.
     pub rebroadcast_interval: Duration,
@@ -117,6 +120,7 @@ impl TvmConfig {
         let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, 60));
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
         let idle = reader.get("idle_poll_interval", &time(millis(10)..=seconds(300)));
+        let a_day = requests_a_day(reader, 4, idle);
         let rebroadcast = reader.get("rebroadcast_interval", &time(millis(100)..=seconds(600)));
         let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
         let expiry = reader.get("expiry", &time(seconds(60)..=seconds(DAY)));
@@ -135,6 +139,7 @@ impl TvmConfig {
             clock_tolerance: clock_tolerance?,
             poll_interval: poll_interval?,
             idle_poll_interval: idle?.max(poll_interval?),
+            max_requests_per_day: a_day?,
             rebroadcast_interval: rebroadcast?,
             max_in_flight: max_in_flight?,
             expiry: expiry?,

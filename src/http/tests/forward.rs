@@ -6,8 +6,10 @@ use crate::config::Peers;
 use crate::tls::{Tls, TlsFiles};
 use rcgen::{CertificateParams, KeyPair};
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -58,7 +60,7 @@ async fn it_arrives_as_it_was_and_so_does_the_answer() {
         x-pay-sign: proof\r\nx-trace-id: abc\r\nset-cookie: a=b\r\ncontent-length: 4\r\n\r\n{\"\"}";
     let (heard, told) = tokio::join!(
         answer_once(&listener, answer),
-        forwarder.pass_on("first", SAID.to_owned(), request)
+        forwarder.pass_on("first", SAID.to_owned(), pending(), request)
     );
     assert!(heard.starts_with("POST /PayTool/x%2Fy?a=%7B&b=1,2 HTTP/1.1\r\n"), "{heard}");
     for line in ["x-pay-key: who", "x-pay-sign: one", "x-pay-sign: two", "traceparent: 00-a-b-01"] {
@@ -92,7 +94,7 @@ async fn what_may_not_go_on_stays_and_nobody_is_asked() {
             request.headers_mut().insert(FORWARDED, "1".parse().unwrap());
         }
         let told = tokio::select! {
-            told = forwarder.pass_on(name, SAID.to_owned(), request) => told,
+            told = forwarder.pass_on(name, SAID.to_owned(), pending(), request) => told,
             _ = listener.accept() => panic!("{path} was passed on"),
         };
         let (status, body) = text(told).await;
@@ -107,7 +109,7 @@ async fn no_answer_is_told_as_none_and_no_connection_as_nothing_done() {
     let forwarder = forwarder(listener.local_addr().unwrap().port());
     let ask = |path: &str| {
         let request = asked(Method::POST, path).body(Body::from("[]")).unwrap();
-        forwarder.pass_on("first", SAID.to_owned(), request)
+        forwarder.pass_on("first", SAID.to_owned(), pending(), request)
     };
     // Half an answer is none.
     let half = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"code\":1";
@@ -144,7 +146,7 @@ async fn an_answer_that_is_too_long_is_brought_back_by_nobody() {
         let request = asked(Method::POST, BILL).body(Body::from("[]")).unwrap();
         let (_, told) = tokio::join!(
             answer_once(&listener, &words),
-            forwarder.pass_on("first", SAID.to_owned(), request)
+            forwarder.pass_on("first", SAID.to_owned(), pending(), request)
         );
         assert_eq!(told.status(), wanted);
         if wanted != StatusCode::OK {
@@ -217,11 +219,25 @@ async fn by_tls_it_goes_to_whom_the_authority_knows_and_to_nobody_else() {
                     Err(_) => String::new(),
                 }
             },
-            forwarder.pass_on("first", SAID.to_owned(), request)
+            forwarder.pass_on("first", SAID.to_owned(), pending(), request)
         );
         let (status, body) = text(told).await;
         let wanted = told_why.map_or(StatusCode::NO_CONTENT, |_| StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!((status, heard.is_empty()), (wanted, told_why.is_some()), "{body}");
         assert!(told_why.is_none_or(|why| body.contains(why)), "{body}");
     }
+}
+
+#[tokio::test]
+async fn whoever_waits_is_answered_when_the_one_that_was_asked_serves_no_more() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let forwarder = forwarder(listener.local_addr().unwrap().port());
+    let request = asked(Method::POST, BILL).body(Body::from("[]")).unwrap();
+    let ended = async { drop(listener.accept().await.unwrap().0.readable().await) };
+    let begun = Instant::now();
+    let told = forwarder.pass_on("first", SAID.to_owned(), ended, request).await;
+    assert!(begun.elapsed() < limits().request_deadline, "{:?}", begun.elapsed());
+    let (status, body) = text(told).await;
+    assert_eq!(status, StatusCode::GATEWAY_TIMEOUT, "it may have been signed: {body}");
+    assert!(body.contains("does not serve any more") && body.contains("\"code\":0"), "{body}");
 }

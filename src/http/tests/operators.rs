@@ -7,14 +7,15 @@ async fn the_page_runs_its_own_files_and_nothing_else() {
     let house = House::new();
     let (status, page) = house.ask(Method::GET, "/").await;
     assert_eq!(status, StatusCode::OK);
-    for path in ["page.css", "page.js"] {
+    for path in ["page.css", "page/main.js", "page/copy.js", "page/uplot.js"] {
         assert!(page.contains(&format!("\"{path}\"")), "{page}");
         assert_eq!(house.ask(Method::GET, &format!("/{path}")).await.0, StatusCode::OK, "{path}");
     }
     for forbidden in ["<style", " style=", " onclick=", "http-equiv", "https://"] {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
-    assert_eq!(page.matches("<script").count(), 1, "{page}");
+    assert_eq!(page.matches("<script").count(), 3, "{page}");
+    assert_eq!(page.matches("<script src=\"page/").count(), 3, "each is a file of its own: {page}");
     let request = Request::builder().uri("/").body(Body::empty()).unwrap();
     let told = TowerToHyperService::new(router(&house.door)).call(request).await.unwrap();
     let policy = told.headers()["content-security-policy"].to_str().unwrap();
@@ -25,26 +26,44 @@ async fn the_page_runs_its_own_files_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn numbers_begin_where_the_page_left_off() {
+async fn a_trouble_is_told_with_its_beginning_and_what_to_do() {
     let house = House::new();
     let (status, told) = house.ask_json("/page/numbers").await;
     assert_eq!((status, told["data"]["signed"].as_bool()), (StatusCode::OK, Some(false)));
-    assert_eq!(told["data"]["samples"].as_array().map(Vec::len), Some(1), "what is counted now");
-    house.door.metrics.keep_sample(&house.door.engine);
-    let (_, told) = house.ask_json("/page/numbers").await;
-    assert_eq!(told["data"]["samples"].as_array().map(Vec::len), Some(2), "{told}");
-    let at = told["data"]["samples"][0]["at"].as_i64().unwrap();
-    let (_, told) = house.ask_json(&format!("/page/numbers?after={at}")).await;
-    assert_eq!(told["data"]["samples"].as_array().map(Vec::len), Some(1), "{told}");
-    let (status, told) = house.ask_json("/page/numbers?before=1").await;
-    assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert!(told["msg"].as_str().unwrap().contains("unknown field"), "{told}");
+    let first = &told["data"]["chains"][0]["troubles"][0];
+    let since = first["since"].as_i64().unwrap();
+    assert!(since > 0 && first["whatToDo"].as_str().unwrap().len() > 10, "{told}");
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let (_, later) = house.ask_json("/page/numbers").await;
+    assert_eq!(later["data"]["chains"][0]["troubles"][0]["since"].as_i64(), Some(since), "{later}");
+}
+
+#[tokio::test]
+async fn figures_are_of_a_time_in_whole_steps() {
+    let house = House::new();
+    let (status, told) = house.ask_json("/page/figures?from=0&until=7200&step=3600").await;
+    assert_eq!(status, StatusCode::OK, "{told}");
+    assert_eq!(
+        (told["data"]["until"].as_i64(), told["data"]["slots"].as_array().map(Vec::len)),
+        (Some(7200), Some(0))
+    );
+    for wrong in [
+        "",
+        "?from=0&until=0&step=1",
+        "?from=0&until=9&step=0",
+        "?from=0&until=401&step=1",
+        "?from=-9223372036854775808&until=9&step=1",
+    ] {
+        let (status, told) = house.ask_json(&format!("/page/figures{wrong}")).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{wrong}: {told}");
+    }
 }
 
 #[tokio::test]
 async fn without_it_there_is_nothing_at_its_paths() {
     let house = House::serving(false);
-    for path in ["/", "/page.css", "/page.js", "/page/numbers"] {
+    for path in ["/", "/page.css", "/page/main.js", "/page/numbers", "/page/figures", "/page/token"]
+    {
         assert_eq!(house.ask(Method::GET, path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
     assert_eq!(house.ask(Method::GET, "/health/live").await.0, StatusCode::OK);

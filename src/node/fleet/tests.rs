@@ -81,6 +81,7 @@ async fn fleet_of(doubles: Vec<Double>) -> Arc<Fleet<JsonRpc>> {
         chain: RealChain::Eip155(1),
         timeout: Duration::from_secs(20),
         passing,
+        a_day: None,
         seed: 0,
     };
     let fleet = Arc::new(Fleet::dial(&Http::default(), &urls, &[], rules).unwrap());
@@ -249,7 +250,8 @@ fn retries_are_a_tenth_of_all_questions_once_the_savings_are_spent() {
 fn at(urls: &[&str]) -> Fleet<JsonRpc> {
     let urls: Vec<RpcUrl> = urls.iter().map(|url| RpcUrl::parse(url).unwrap()).collect();
     let chain = RealChain::Eip155(1);
-    let rules = FleetRules { chain, timeout: Duration::from_secs(1), passing: |_| false, seed: 0 };
+    let timeout = Duration::from_secs(1);
+    let rules = FleetRules { chain, timeout, passing: |_| false, a_day: None, seed: 0 };
     Fleet::dial(&Http::default(), &urls, &[], rules).unwrap()
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 on_both_families![
     a_backup_of_a_running_journal_is_restored_and_billed_on_and_nobody_pays_twice,
     a_kept_copy_of_a_killed_signers_journal_is_restored_and_nobody_pays_twice,
+    a_copy_of_no_use_is_refused_and_says_what_to_do,
 ];
 
 const PEOPLE: usize = 10;
@@ -136,4 +137,49 @@ async fn a_kept_copy_of_a_killed_signers_journal_is_restored_and_nobody_pays_twi
     // The last of them may be in the copy or not.
     signer.kill();
     goes_on(&town, "second", &billed).await;
+}
+
+/// The worst hour: what is wrong with a copy is said of the file that was named, and which one is meant.
+async fn a_copy_of_no_use_is_refused_and_says_what_to_do(family: Family) {
+    let town = with_copies(family).await;
+    let signer = town.signer().await;
+    bill(&town, &signer, 0..1).await;
+    succeeds(&town, &["backup", "second/journal-early.sqlite"]).await;
+    bill(&town, &signer, 1..BEFORE).await;
+    copied(&signer).await;
+    signer.terminate().await;
+    succeeds(&town, &["backup", "late.sqlite"]).await;
+    for ending in ["", "-wal"] {
+        let mut gone = town.installation.journal().into_os_string();
+        gone.push(ending);
+        std::fs::remove_file(gone).ok();
+    }
+    let refused = async |arguments: &[&str]| {
+        let output = town.installation.run(arguments).await;
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(!output.status.success(), "{arguments:?}: {said}");
+        said
+    };
+    let said = refused(&["restore", "nowhere.sqlite"]).await;
+    assert!(said.contains("no file at nowhere.sqlite") && !said.contains("init"), "{said}");
+    std::fs::write(town.installation.path().join("junk"), "no journal").unwrap();
+    let said = refused(&["restore", "junk"]).await;
+    assert!(said.contains("junk") && !said.contains(".part"), "{said}");
+    let said = refused(&["restore", "second"]).await;
+    let (longest, early) = said.split_once("journal-early.sqlite").unwrap();
+    assert!(longest.contains("second/journal-") && longest.contains(" rows until 20"), "{said}");
+    assert!(early.contains(" rows until 20") && early.contains("head "), "{said}");
+
+    let other = Town::on(if family == Family::Evm { Family::Tron } else { Family::Evm }).await;
+    let theirs = town.installation.path().join("theirs.sqlite");
+    let started = other.signer().await;
+    started.ready().await;
+    started.terminate().await;
+    succeeds(&other, &["backup", theirs.to_str().unwrap()]).await;
+    let said = refused(&["restore", "theirs.sqlite"]).await;
+    assert!(said.contains("of another installation") && said.contains("--foreign"), "{said}");
+    assert!(!town.installation.journal().exists(), "nothing was put in place");
+    succeeds(&town, &["restore", "--foreign", "theirs.sqlite"]).await;
+    std::fs::remove_file(town.installation.journal()).unwrap();
+    succeeds(&town, &["restore", "late.sqlite"]).await;
 }

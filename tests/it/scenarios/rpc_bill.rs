@@ -3,9 +3,10 @@
 
 use super::rivals::another;
 use super::strangers::lane;
-use crate::world::anvil::Family;
+use crate::world::anvil::{Family, Mining};
 use crate::world::patience::eventually;
 use crate::world::proxy::Proxy;
+use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ on_both_families![
     a_day_on_which_nothing_is_open_costs_little,
     a_billing_costs_each_provider_little_and_is_followed_at_once,
     an_idle_lane_learns_who_else_has_its_key_before_it_signs,
+    a_provider_whose_day_is_used_up_is_looked_at_seldom_and_refuses_nobody,
 ];
 
 /// How many providers the chain has.
@@ -125,4 +127,37 @@ async fn an_idle_lane_learns_who_else_has_its_key_before_it_signs(family: Family
     let heard = second.scheduler.bill(&json!(town.entries([1]))).await;
     assert_eq!(heard.code(), 0, "{heard:?}");
     assert_ne!(lane(&second).await, "ok");
+}
+
+async fn a_provider_whose_day_is_used_up_is_looked_at_seldom_and_refuses_nobody(family: Family) {
+    let usual = "poll_interval = \"20ms\"\nidle_poll_interval = \"5m\"";
+    let chain_keys = format!("{usual}\nmax_requests_per_day = 2500");
+    let mining = Mining::OnRequest;
+    let town = Town::with(Founding { chain_keys, mining, ..Founding::on(family) }).await;
+    let signer = town.signer().await;
+    signer.ready().await;
+    // It waits for a block that does not come.
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    for _ in 0..600 {
+        if left(&signer).await == "0" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    signer.wrote("what this provider may be asked in a day is used up for now").await;
+    town.proxy.take_asked();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let looks = town.proxy.asked(look(family).0);
+    assert!(looks <= 1, "{looks} looks in three seconds");
+    assert_eq!(left(&signer).await, "0");
+    let heard = signer.scheduler.bill(&json!(town.entries([1]))).await;
+    assert_eq!(heard.code(), 1, "{heard:?}");
+    assert!(town.proxy.asked(look(family).0) > looks, "it was looked at before it was signed");
+}
+
+/// How many requests a provider may still get, as the metric has it.
+async fn left(signer: &Signer) -> String {
+    let metrics = signer.scheduler.get("/metrics").await.text;
+    let line = metrics.lines().find(|line| line.starts_with("signer_node_requests_left{"));
+    line.and_then(|line| line.rsplit(' ').next()).unwrap_or_default().to_owned()
 }

@@ -36,11 +36,10 @@ const FLAGS: [&str; 4] = ["approve", "on", "keep", "newVersion"];
 
 /// The pages of the console.
 pub(super) fn router() -> Router<Desk> {
-    Router::new()
+    pages::shared(Router::new())
         .route("/", get(async || Redirect::to("/plans")))
         .route("/login", get(login_page).post(login))
         .route("/do/{control}", post(press))
-        .route("/style.css", get(pages::style))
         .route("/{page}", get(show))
 }
 

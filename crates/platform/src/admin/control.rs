@@ -23,6 +23,7 @@ pub(super) fn state(desk: &Desk) -> Value {
                 "address": side.spell(address),
                 "privateKey": tester(name).to_bytes().to_string(),
                 "balance": crate::amount::show(side.holds(address), side.decimals),
+                "allowance": crate::amount::show(side.allowance(address), side.decimals),
                 "symbol": SYMBOL,
             })
         };

@@ -43,35 +43,39 @@ pub(super) fn page(
     };
     let body = html! { h1 { (title) } (alert(error)) (content) };
     let head = html! {
-        strong { "Sandbox console" }
-        nav aria-label="Pages" { ul {
+        p class="brand" { "Sandbox console" }
+        nav aria-label="Pages" { ul class="scroll" {
             @for (page, name) in MENU {
                 li { a id=(format!("menu-{page}")) href=(format!("/{page}")) aria-current=[(*title == name).then_some("page")] { (name) } }
             }
         } }
-        span { "You are " strong id="account" { (admin) } ". " a href="/login" { "Change" } }
-        span { "It is " time id="now" { (date(desk.platform.clock().now_ms())) } " UTC" }
+        p class="small" { "You are " strong id="account" { (admin) } ". " a href="/login" { "Change" } }
+        p class="small soft" { "It is " time id="now" { (date(desk.platform.clock().now_ms())) } " UTC" }
     };
-    Ok(Some(pages::page(Frame::new(title), &head, &body)))
+    Ok(Some(pages::page(Frame { beside: true, ..Frame::new(title) }, &head, &body)))
 }
 
 /// Choosing an account. There is no password: everything is on this machine.
 pub(super) fn login(current: Option<&str>) -> Html {
-    let body = html! {
+    let body = html! { div class="card narrow" {
         h1 { "Who are you?" }
         p { "A plan needs two admins, each with a wallet of their own. There is no password here." }
         form method="post" action="/login" {
             fieldset {
                 legend { "Admin account" }
                 @for (place, (account, _)) in ADMINS.iter().enumerate() {
-                    label { input type="radio" name="account" id=(format!("account-{account}")) value=(account)
+                    label class="choice" { input type="radio" name="account" id=(format!("account-{account}")) value=(account)
                         checked[current.map_or(place == 0, |name| name == *account)]; (account) }
                 }
             }
-            button id="login" { "Go to the console" }
+            button id="login" class="press" { "Go to the console" }
         }
-    };
-    pages::page(Frame::new("Sandbox console"), &html! { strong { "Sandbox console" } }, &body)
+    } };
+    pages::page(
+        Frame::new("Sandbox console"),
+        &html! { p class="brand" { "Sandbox console" } },
+        &body,
+    )
 }
 
 /// A form that does what a control does, and comes back to its page.
@@ -91,13 +95,13 @@ fn hidden(name: &str, value: impl std::fmt::Display) -> Markup {
 
 /// A field with its label.
 fn field(id: &str, name: &str, (label, value): (&str, &str)) -> Markup {
-    html! { label for=(id) { (label) br; input id=(id) name=(name) value=(value); } }
+    html! { label for=(id) { (label) input id=(id) name=(name) value=(value); } }
 }
 
 /// A choice of one of both chains.
 fn chain_choice(desk: &Desk, id: &str) -> Markup {
     html! {
-        label for=(id) { "Chain" br;
+        label for=(id) { "Chain"
             select id=(id) name="chainId" {
                 @for side in desk.platform.sides() { option value=(side.id) { (side.name()) " (" (side.id) ")" } }
             }

@@ -1,7 +1,7 @@
 //! What the forms of the pages send.
 
 use crate::amount;
-use crate::platform::{Case, Platform, StepError};
+use crate::platform::{Case, Platform, SYMBOL, StepError};
 use alloy::primitives::U256;
 use serde::Deserialize;
 
@@ -26,6 +26,18 @@ pub(super) struct Sent {
     /// The hash of a transaction that the browser's wallet sent.
     #[serde(default)]
     hash: String,
+}
+
+impl Sent {
+    /// Which choice was made of how much to authorise; that of the page where none was.
+    pub(super) fn cap(&self) -> &str {
+        if self.cap.is_empty() { "year" } else { &self.cap }
+    }
+
+    /// The amount that was typed.
+    pub(super) fn typed(&self) -> &str {
+        self.amount.trim()
+    }
 }
 
 /// Periods that are authorised unless the user wants otherwise.
@@ -53,7 +65,7 @@ pub(super) fn subscribe(
             platform.send_built_in(case, &[order])
         }
         "authorise" => {
-            let orders = platform.authorisation(case, cap(case, sent)?)?;
+            let orders = platform.authorisation(case, cap(platform, case, sent)?)?;
             platform.send_built_in(case, &orders)
         }
         "sent" => platform.sent_elsewhere(case, &sent.hash),
@@ -73,19 +85,30 @@ pub(super) fn unsubscribe(
     platform.cancel_built_in(case)
 }
 
-fn cap(case: &Case, sent: &Sent) -> Result<U256, StepError> {
-    match sent.cap.as_str() {
-        "one" => Ok(case.price()),
+/// How much is to be authorised (base units). What was typed and what was chosen beside it are never weighed: one of
+/// the two is not what is meant.
+fn cap(platform: &Platform, case: &Case, sent: &Sent) -> Result<U256, StepError> {
+    if sent.cap() != "other" && !sent.typed().is_empty() {
+        return Err(StepError::TwoAmounts);
+    }
+    let dues = platform.dues(case)?;
+    let least = dues.of_periods(1);
+    match sent.cap() {
+        "one" => Ok(least),
         "unlimited" => Ok(U256::MAX),
-        "other" => {
-            amount::parse(sent.amount.trim(), case.side.decimals).ok_or(StepError::TooLittle)
-        }
-        _ => Ok(usual(case)),
+        "other" => match amount::parse(sent.typed(), case.side.decimals) {
+            Some(typed) if typed >= least => Ok(typed),
+            Some(_) if !dues.others.is_empty() => {
+                let sum = amount::show(least, case.side.decimals);
+                Err(StepError::TooLittleForAll(format!("{sum} {SYMBOL}")))
+            }
+            Some(_) | None => Err(StepError::TooLittle),
+        },
+        _ => Ok(dues.of_periods(usual_periods(case))),
     }
 }
 
-/// What is authorised unless the user wants otherwise (base units).
-pub(super) fn usual(case: &Case) -> U256 {
-    let periods = if case.plan.periods == 0 { USUAL_PERIODS } else { case.plan.periods };
-    case.price().saturating_mul(U256::from(periods))
+/// For how many periods is authorised unless the user wants otherwise.
+pub(super) fn usual_periods(case: &Case) -> u64 {
+    if case.plan.periods == 0 { USUAL_PERIODS } else { case.plan.periods }
 }

@@ -3,6 +3,7 @@
 //! A built-in test wallet signs and sends here; a browser's own wallet is told what to send, and says what it sent. Where the user
 //! stands is read from the chain each time, so a page may be loaded again at any step.
 
+use super::dues::Dues;
 use super::{Platform, Side};
 use crate::chain::{Refused, TESTERS, Whereabouts, tester};
 use crate::contracts::{Billing, Token};
@@ -52,6 +53,12 @@ pub(crate) enum StepError {
     Waiting,
     #[error("The amount is less than one period costs, or no number.")]
     TooLittle,
+    #[error(
+        "The amount is less than one period of this and of the other subscriptions of the wallet costs: {0}."
+    )]
+    TooLittleForAll(String),
+    #[error("An amount was typed, and another choice made: choose one of the two.")]
+    TwoAmounts,
     #[error("The chain does not take the transaction: {0}")]
     Refused(#[from] Refused),
 }
@@ -77,12 +84,6 @@ impl Case {
     /// Base units for a period.
     pub(crate) fn price(&self) -> U256 {
         self.plan.amount.parse().unwrap_or(U256::MAX)
-    }
-
-    /// Whether the subscription is active, and the next charge would find too little allowed.
-    pub(crate) fn has_lapsed(&self) -> bool {
-        let allowed = self.wallet().map(|owner| self.side.allowance(owner));
-        self.stage == Stage::Active && allowed.is_some_and(|allowed| allowed < self.price())
     }
 }
 
@@ -201,6 +202,22 @@ impl Platform {
             Order { to: case.side.town.token, data: call.abi_encode().into() }
         };
         Ok(reset.into_iter().chain([amount]).map(order).collect())
+    }
+
+    /// What is charged to the wallet of a case by one allowance: its subscription, and the others that live.
+    pub(crate) fn dues(&self, case: &Case) -> Result<Dues, StepError> {
+        let wallet = case.link.wallet.as_deref().ok_or(StepError::NoWalletYet)?;
+        let id = case.subscription.id;
+        let others = self.store().paid_by(wallet, case.side.id)?;
+        Ok(Dues::new(&case.plan, others.into_iter().filter(|(other, _)| other.id != id).collect()))
+    }
+
+    /// Whether a subscription is active, and the next charges of it and of all that its allowance pays for would find
+    /// too little allowed.
+    pub(crate) fn has_lapsed(&self, case: &Case) -> bool {
+        let allowed = case.wallet().map(|owner| case.side.allowance(owner)).unwrap_or(U256::MAX);
+        let needed = self.dues(case).map(|dues| dues.of_periods(1)).unwrap_or_default();
+        case.stage == Stage::Active && allowed < needed
     }
 
     /// What the wallet has to send to cancel.

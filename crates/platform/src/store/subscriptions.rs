@@ -1,5 +1,6 @@
 //! Subscriptions and their links, and which of them are due.
 
+use super::plans::Plan;
 use super::{Error, Store, int, uint};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
@@ -97,7 +98,8 @@ const DUE: &str = "
         JOIN events r ON r.subscribe_id = s.id AND r.kind = 'register'
         JOIN plans p ON p.plan = s.plan AND p.chain = s.chain AND p.version = s.version
         WHERE NOT EXISTS (SELECT 1 FROM events c WHERE c.subscribe_id = s.id AND c.kind = 'cancel')
-            AND (s.notify_url IS NULL OR EXISTS (SELECT 1 FROM events a WHERE a.subscribe_id = s.id AND a.kind = 'approve'))),
+            AND CASE WHEN s.notify_url IS NULL THEN NOT EXISTS (SELECT 1 FROM settings w WHERE w.name = 'waits_for_a_link')
+                ELSE EXISTS (SELECT 1 FROM events a WHERE a.subscribe_id = s.id AND a.kind = 'approve') END),
     current AS (SELECT *, first + (now - start) / interval_s AS current FROM timed WHERE start <= now),
     due AS (SELECT * FROM current WHERE (periods = 0 OR current - first < periods)
         AND NOT EXISTS (SELECT 1 FROM events b WHERE b.subscribe_id = current.id AND b.kind = 'billing' AND b.period = current.current))";
@@ -297,6 +299,31 @@ impl Store {
             (false, false, true) => Stage::Signed,
             (false, false, false) => Stage::Issued,
         })
+    }
+
+    /// What a wallet has signed for on a chain and not cancelled, oldest first, with the plans.
+    pub(crate) fn paid_by(
+        &self,
+        wallet: &str,
+        chain: u32,
+    ) -> Result<Vec<(Subscription, Plan)>, Error> {
+        let select = "SELECT s.* FROM subscriptions s
+            JOIN events r ON r.subscribe_id = s.id AND r.kind = 'register'
+            WHERE r.wallet = ?1 AND s.chain = ?2
+                AND NOT EXISTS (SELECT 1 FROM events c WHERE c.subscribe_id = s.id AND c.kind = 'cancel')
+            ORDER BY s.id";
+        let all: Vec<Subscription> = self
+            .lock()
+            .prepare_cached(select)?
+            .query_map(params![wallet, chain], read)?
+            .collect::<Result<_, _>>()?;
+        let mut paid = Vec::new();
+        for one in all {
+            if let Some(plan) = self.plan(one.plan, chain, one.version)? {
+                paid.push((one, plan));
+            }
+        }
+        Ok(paid)
     }
 
     /// A page of what is due at the heads of the chains, by id, and how much is due in all.

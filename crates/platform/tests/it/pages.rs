@@ -25,6 +25,12 @@ fn wallet_of(page: &str, name: &str) -> String {
     after.split('"').next().unwrap().to_owned()
 }
 
+/// Whether a page has this choice made of how much to authorise.
+fn is_chosen(page: &str, cap: &str) -> bool {
+    let after = page.split(&format!("id=\"cap-{cap}\"")).nth(1).unwrap();
+    after.split('>').next().unwrap().contains("checked")
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_user_takes_the_three_steps_and_leaves() {
     let world = World::new().await;
@@ -33,7 +39,10 @@ async fn a_user_takes_the_three_steps_and_leaves() {
         let path = link["paymentUrl"].as_str().unwrap();
         let (status, page) = open(&world, path).await;
         assert_eq!(status, 200);
-        assert!(page.contains("id=\"step-1\"") && page.contains("10 USDT every month"), "{page}");
+        assert!(
+            page.contains("id=\"step-1\"") && page.contains("10 USDT<small> every month"),
+            "{page}"
+        );
         let wallet = wallet_of(&page, "cleo");
         assert_eq!(press(&world, path, &format!("step=confirm&wallet={wallet}")).await.0, 303);
         assert!(open(&world, path).await.1.contains("id=\"step-2\""));
@@ -45,6 +54,11 @@ async fn a_user_takes_the_three_steps_and_leaves() {
         assert!(open(&world, path).await.1.contains("id=\"step-3\""));
         let (_, little) = press(&world, path, "step=authorise&cap=other&amount=9.99").await;
         assert!(little.contains("less than one period"), "{little}");
+        assert!(little.contains("value=\"9.99\"") && is_chosen(&little, "other"), "{little}");
+        let both = press(&world, path, "step=authorise&cap=year&amount=15").await.1;
+        assert!(both.contains("choose one of the two") && is_chosen(&both, "year"), "{both}");
+        assert!(both.contains("value=\"15\""), "what was typed is still there: {both}");
+        assert_eq!(press(&world, path, "step=authorise&cap=other&amount=").await.0, 200);
         assert_eq!(press(&world, path, "step=authorise&cap=year").await.0, 303);
         world.finalise().await;
         let (_, done) = open(&world, path).await;
@@ -109,6 +123,34 @@ async fn of_many_presses_at_once_one_sends() {
     let pressed = futures_util::future::join_all((0..8).map(|_| press(&world, path, "step=sign")));
     let sent = pressed.await.iter().filter(|(status, _)| *status == 303).count();
     assert_eq!(sent, 1, "the others are told that it waits");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_allowance_is_shared_by_all_subscriptions_of_a_wallet_and_the_page_knows_them() {
+    let world = World::new().await;
+    let chain = crate::world::CHAINS[0];
+    let mut pages = Vec::new();
+    for user in ["first of eve", "second of eve"] {
+        let link = world.link(chain, user).await;
+        let path = link["paymentUrl"].as_str().unwrap().to_owned();
+        let wallet = wallet_of(&open(&world, &path).await.1, "eve");
+        press(&world, &path, &format!("step=confirm&wallet={wallet}")).await;
+        assert_eq!(press(&world, &path, "step=sign").await.0, 303);
+        world.finalise().await;
+        pages.push(path);
+    }
+    let [first, second] = [0, 1].map(|at: usize| pages[at].clone());
+    let (_, shown) = open(&world, &second).await;
+    assert!(shown.contains("id=\"others\"") && shown.contains("240 USDT"), "{shown}");
+    let (_, little) = press(&world, &second, "step=authorise&cap=other&amount=15").await;
+    assert!(little.contains("other subscriptions of the wallet costs: 20 USDT"), "{little}");
+    assert_eq!(press(&world, &second, "step=authorise&cap=one").await.0, 303);
+    world.finalise().await;
+    for path in [&first, &second] {
+        let (_, done) = open(&world, path).await;
+        assert!(done.contains("covers 1 period of this and of the other subscription"), "{done}");
+        assert!(done.contains("<strong>20 USDT</strong>"), "{done}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

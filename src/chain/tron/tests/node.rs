@@ -238,6 +238,7 @@ pub(super) fn config(full: &str, solidity: &str) -> TvmConfig {
         chunk: 50,
         clock_tolerance: Duration::from_mins(1),
         idle_poll_interval: Duration::from_mins(1),
+        max_requests_per_day: None,
         poll_interval: Duration::from_hours(1),
         rebroadcast_interval: Duration::from_secs(10),
         max_in_flight: 16,

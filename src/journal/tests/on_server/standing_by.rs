@@ -131,6 +131,24 @@ async fn who_serves_and_falls_silent_is_ended_and_can_answer_nothing() {
     assert_eq!(after.next_position().await, FIRST + 2);
 }
 
+/// A machine that is cut off leaves sessions behind, which the server keeps for hours.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn who_says_nothing_for_a_minute_is_off_the_roll() {
+    let server = given().unwrap();
+    let book = served(&server).await;
+    let line = Line::to(&server);
+    let second = waits(&line.leads(machine(&server, &book.room, "second"), &book.room));
+    let names = || book.journal.instances().into_iter().map(|one| one.name).collect::<Vec<_>>();
+    eventually("both are known", async || names() == ["first", "second"]).await;
+    line.mute();
+    let long_ago =
+        "UPDATE instance SET seen = clock_timestamp() - interval '61 s' WHERE name = 'second'";
+    ran(within(&server, &book.room), long_ago.to_owned()).unwrap();
+    eventually("it is off the roll", async || names() == ["first"]).await;
+    drop(second);
+}
+
 /// A server that crashed has forgotten who was there, and a silence may have begun before anybody stood by.
 #[tokio::test]
 #[ignore = "needs the server of ./test --only postgres"]

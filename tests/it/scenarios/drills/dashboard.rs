@@ -55,8 +55,11 @@ fn no_two_panels_have_one_id_or_one_place() {
 
 #[tokio::test]
 async fn every_panel_shows_something_of_a_signer_at_work_and_every_metric_is_on_one() {
-    let mut town =
-        Town::with(Founding { mining: Mining::OnRequest, ..lively(Family::Tron, "") }).await;
+    let mut town = Town::with(Founding {
+        mining: Mining::OnRequest,
+        ..lively(Family::Tron, "max_requests_per_day = 1000000000")
+    })
+    .await;
     town.installation = town.installation.env("SIGNER__JOURNAL__COPY_DIR", ".");
     let path = town.installation.path().join("signer.toml");
     let before = std::fs::read_to_string(&path).unwrap();

@@ -2,7 +2,7 @@
 
 use super::{Desk, act, hidden};
 use crate::clock::date;
-use crate::pages::long;
+use crate::pages::{badge, long};
 use crate::store;
 use maud::{Markup, html};
 
@@ -21,11 +21,11 @@ pub(super) fn callbacks(desk: &Desk) -> Result<Markup, store::Error> {
         p { "Sent at once, and again after 15 s, 30 s, 3, 5 and 10 minutes until the answer is HTTP 200 with the text " code { "success" } "." }
         @if rows.is_empty() { p { "There is none yet." } }
         @for (tries, row) in &rows {
-            details id=(format!("callback-{}", row.id)) {
+            details class="card" id=(format!("callback-{}", row.id)) {
                 summary {
-                    (row.id) ": " strong { (row.kind) } " " (row.subject) ", "
-                    span class="state" { @if row.delivered { "delivered" } @else if row.url.is_none() { "nobody to send it to" } @else if row.next_ms.is_some() { "will be tried again" } @else { "given up" } }
-                    ", " (tries.len()) @if tries.len() == 1 { " try" } @else { " tries" }
+                    span class="soft" { (date(row.created_ms)) " " } strong { (row.kind) } " " (row.subject) " "
+                    span class="state" { @if row.delivered { (badge("good", "delivered")) } @else if row.url.is_none() { (badge("", "nobody to send it to")) } @else if row.next_ms.is_some() { (badge("warn", "will be tried again")) } @else { (badge("bad", "given up")) } }
+                    span class="soft" { " " (tries.len()) @if tries.len() == 1 { " try" } @else { " tries" } }
                 }
                 dl {
                     dt { "To" } dd { @match &row.url { Some(url) => (long(url)), None => "no address is set" } }

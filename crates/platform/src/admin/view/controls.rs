@@ -3,7 +3,7 @@
 use super::{Desk, act, chain_choice, field, hidden};
 use crate::chain::{TESTERS, tester};
 use crate::clock::date;
-use crate::pages::long;
+use crate::pages::{badge, hash};
 use crate::platform::SYMBOL;
 use maud::{Markup, html};
 
@@ -11,22 +11,22 @@ use maud::{Markup, html};
 pub(super) fn chains(desk: &Desk) -> Markup {
     html! {
         @for side in desk.platform.sides() {
-            h2 { (side.name()) }
-            dl id=(format!("chain-{}", side.id)) {
+            h2 class="section" { (side.name()) }
+            dl class="card" id=(format!("chain-{}", side.id)) {
                 dt { "chainId" } dd { (side.id) }
                 dt { "The chain's own id" } dd { (side.chain.chain_id()) }
                 dt { "Newest block" } dd { (side.chain.head().number) ", " (date(side.chain.head().time_ms)) " UTC" }
                 dt { "Final block" } dd { (side.chain.solid().number) }
-                dt { "Node" } dd class="state" { @if side.chain.is_down() { "down" } @else { "up" } }
-                dt { "Billing contract" } dd { (long(&side.spell(side.town.billing))) }
-                dt { "merKey" } dd { (long(&side.spell(side.town.mer_key))) }
-                dt { "Token" } dd { (SYMBOL) ", " (side.decimals) " decimals, " (long(&side.spell(side.town.token))) }
+                dt { "Node" } dd class="state" { @if side.chain.is_down() { (badge("bad", "down")) } @else { (badge("good", "up")) } }
+                dt { "Billing contract" } dd { (hash(&side.spell(side.town.billing))) }
+                dt { "merKey" } dd { (hash(&side.spell(side.town.mer_key))) }
+                dt { "Token" } dd { (SYMBOL) ", " (side.decimals) " decimals, " (hash(&side.spell(side.town.token))) }
             }
-            div class="scroll" { table {
-                thead { tr { th { "Test wallet" } th { "Address" } th { "Holds" } th { "Allows the contract" } } }
+            div class="scroll table" { table {
+                thead { tr { th { "Test wallet" } th { "Address" } th class="number" { "Holds" } th class="number" { "Allows the contract" } } }
                 tbody { @for name in TESTERS {
                     @let address = tester(name).address();
-                    tr { td data-label="Test wallet" { (name) } td data-label="Address" { (long(&side.spell(address))) }
+                    tr { td data-label="Test wallet" { (name) } td data-label="Address" { (hash(&side.spell(address))) }
                         td data-label="Holds" class="number" { (side.show(&side.holds(address).to_string())) " " (SYMBOL) }
                         td data-label="Allows the contract" class="number" { (side.show(&side.allowance(address).to_string())) " " (SYMBOL) } }
                 } }
@@ -43,7 +43,7 @@ pub(super) fn controls(desk: &Desk) -> Markup {
         }
     };
     html! {
-        section class="controls" {
+        section class="card controls" {
             h2 { "Time" }
             p { "Platform, chains and callbacks move together, forward only. Callbacks that fall due meanwhile are sent at their time." }
             (advance("day", "days", "A day on")) (advance("month", "months", "A month on"))
@@ -52,16 +52,16 @@ pub(super) fn controls(desk: &Desk) -> Markup {
             (act("hold", "controls", &html! { (switch("by hand only", "by themselves")) button class="quiet" id="hold" { "Set how blocks come" } }))
             @if desk.platform.is_held() { p id="held" class="status" { "Blocks are held: none comes unless somebody makes it." } }
         }
-        section class="controls" {
+        section class="card controls" {
             h2 { "Chains and nodes" }
             (fault(desk, ("reorg", "Reorganise"), &html! {
                 (field("depth", "depth", ("Blocks", "1")))
-                label for="keep" { "Their transactions" br; select id="keep" name="keep" { option value="true" { "wait again" } option value="false" { "are lost" } } }
+                label for="keep" { "Their transactions" select id="keep" name="keep" { option value="true" { "wait again" } option value="false" { "are lost" } } }
             }))
             (fault(desk, ("node-down", "Set the node"), &switch("down", "up")))
             (fault(desk, ("fees", "Set fees"), &html! { (field("price", "price", ("Base fee (wei), energy price (sun)", "50000000000"))) (switch("this much", "usual")) }))
         }
-        section class="controls" {
+        section class="card controls" {
             h2 { "Wallets" }
             p { "A wallet is the name of a tester (" (TESTERS.join(", ")) ") or an address of the sandbox." }
             (act("fund", "controls", &html! {
@@ -95,5 +95,5 @@ fn wallet(kind: &str) -> Markup {
 }
 
 fn switch(on: &str, off: &str) -> Markup {
-    html! { label { "State" br; select name="on" { option value="true" { (on) } option value="false" { (off) } } } }
+    html! { label { "State" select name="on" { option value="true" { (on) } option value="false" { (off) } } } }
 }

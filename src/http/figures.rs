@@ -1,0 +1,182 @@
+//! What the page counts and adds up: the ledger, in slots of time. Nothing of it is from the memory of the process.
+
+use super::AppState;
+use super::answer::{HttpReply, envelope};
+use super::charges::{ChargeRow, JournalName};
+use super::guard::{Authentic, Purpose, pass};
+use super::turned_away::TurnedAway;
+use crate::billing::PlatformChainId;
+use crate::engine::NoVerdict;
+use crate::journal::{FullLedger, JournalError, LedgerFilter, LedgerOrder, REFUSED};
+use alloy::primitives::U256;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How many slots are told at once.
+const MOST_SLOTS: i64 = 400;
+
+/// How many lines one step looks for.
+const STEP: usize = 1_000;
+
+/// How long the ledger is looked through for one answer. It then tells up to where.
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FiguresQuery {
+    /// Unix seconds.
+    from: i64,
+    until: i64,
+    /// Seconds of a slot.
+    step: i64,
+}
+
+impl FiguresQuery {
+    fn read(query: &str) -> Result<Self, TurnedAway> {
+        let asked: Self =
+            serde_urlencoded::from_str(query).map_err(|why| TurnedAway::Page(why.to_string()))?;
+        let time = asked.until.checked_sub(asked.from).filter(|time| *time > 0 && asked.step > 0);
+        match time.map(|time| time.div_euclid(asked.step)) {
+            Some(slots) if slots <= MOST_SLOTS => Ok(asked),
+            _ => Err(TurnedAway::Page(format!(
+                "from to until is a time of at most {MOST_SLOTS} steps"
+            ))),
+        }
+    }
+
+    /// The beginning of the slot that a time is in.
+    fn slot(&self, at: i64) -> i64 {
+        let into = at.saturating_sub(self.from).rem_euclid(self.step);
+        at.saturating_sub(into)
+    }
+}
+
+/// What the ledger comes to from `from` until `until`.
+#[derive(Debug, Serialize)]
+struct SlottedFigures {
+    from: i64,
+    /// Up to here the ledger was looked through: if that is not what was asked for, ask on from here.
+    until: i64,
+    step: i64,
+    slots: Vec<FigureSlot>,
+}
+
+/// One slot of one chain. A slot in which nothing was accepted or refused is left out.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FigureSlot {
+    /// When it begins, Unix seconds.
+    at: i64,
+    chain_id: u32,
+    /// How many lines of the ledger there are, by their state.
+    states: BTreeMap<String, u64>,
+    /// Why those were `failed` or `refused` that were.
+    reasons: BTreeMap<String, u64>,
+    /// What was taken, base units in text, by the token.
+    taken: BTreeMap<String, DigitSum>,
+    /// What the charges' transactions have cost, wei or sun in text.
+    fees: DigitSum,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct DigitSum(U256);
+
+impl DigitSum {
+    fn add(&mut self, digits: Option<&str>) {
+        let more = digits.and_then(|digits| U256::from_str_radix(digits, 10).ok());
+        self.0 = self.0.saturating_add(more.unwrap_or_default());
+    }
+}
+
+impl Serialize for DigitSum {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&self.0)
+    }
+}
+
+impl FigureSlot {
+    fn add(&mut self, line: &ChargeRow) {
+        let count = self.states.entry(line.state.clone()).or_default();
+        *count = count.saturating_add(1);
+        if let Some(code) = &line.fail_code {
+            let count = self.reasons.entry(code.clone()).or_default();
+            *count = count.saturating_add(1);
+        }
+        let charged = line.state == "charged" || line.resolved.as_deref() == Some("charged");
+        if let Some(token) = line.charged_token.as_ref().or(line.token.as_ref())
+            && charged
+        {
+            let amount = line.charged_amount.as_deref().or(line.amount.as_deref());
+            self.taken.entry(token.clone()).or_default().add(amount);
+        }
+        self.fees.add(line.fee_share.as_deref());
+    }
+}
+
+/// `GET /page/figures?from=&until=&step=`: for callers with `read`, and of their chains alone.
+pub(super) async fn figures(State(door): State<Arc<AppState>>, request: Request) -> Response {
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    pass(door, request, Purpose::Ask, async move |door, Authentic { caller, .. }| {
+        let chains = caller.as_ref().and_then(|caller| caller.rights.chains.clone());
+        let told = async {
+            let asked = FiguresQuery::read(&query).map_err(HttpReply::TurnedAway)?;
+            let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
+            add_up(&door.ledger(), asked, chains).await.map_err(lost)
+        };
+        match told.await {
+            Ok(figures) => envelope(StatusCode::OK, 1, "success".to_owned(), figures),
+            Err(reply) => reply.into_response(),
+        }
+    })
+    .await
+}
+
+/// One slot after the other, so that each that is told is whole.
+async fn add_up(
+    ledger: &FullLedger,
+    asked: FiguresQuery,
+    chains: Option<Vec<PlatformChainId>>,
+) -> Result<SlottedFigures, JournalError> {
+    let name = JournalName::of(&ledger.journal).await?;
+    let began = Instant::now();
+    let mut slots: BTreeMap<(i64, u32), FigureSlot> = BTreeMap::new();
+    let mut until = asked.from;
+    while until < asked.until && (until == asked.from || began.elapsed() < LONGEST_LOOK) {
+        let end = until.saturating_add(asked.step).min(asked.until);
+        let filter = LedgerFilter {
+            chains: chains.clone(),
+            from_ms: Some(until.saturating_mul(1000)),
+            until_ms: Some(end.saturating_mul(1000)),
+            ..LedgerFilter::default()
+        };
+        let mut after = None;
+        loop {
+            let step = ledger.step(filter.clone(), LedgerOrder::Oldest, after, STEP).await?;
+            for line in step.found.iter().filter_map(|line| ChargeRow::told(line, &name)) {
+                // A refusal is told of every time from its first to its last: it counts where it was first.
+                let at = line.accepted_at.or(line.refused_at).unwrap_or(until);
+                if line.state != REFUSED || asked.slot(at) == until {
+                    let key = (until, line.chain_id);
+                    let slot = slots.entry(key).or_insert_with(|| FigureSlot {
+                        at: until,
+                        chain_id: line.chain_id,
+                        ..FigureSlot::default()
+                    });
+                    slot.add(&line);
+                }
+            }
+            after = step.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        until = end;
+    }
+    let slots = slots.into_values().collect();
+    Ok(SlottedFigures { from: asked.from, until, step: asked.step, slots })
+}

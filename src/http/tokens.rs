@@ -1,0 +1,79 @@
+//! In which units the page shows a token: asked of a node once, and remembered. The operator's name for it goes before
+//! its own.
+
+use super::AppState;
+use super::answer::{HttpReply, envelope};
+use super::guard::{Authentic, Purpose, pass};
+use super::turned_away::TurnedAway;
+use crate::billing::{PlatformChainId, parse_address};
+use crate::chain::TokenUnits;
+use alloy::primitives::Address;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How many tokens are remembered. A merchant has a handful; whoever asks of more hears nothing of them.
+const MOST_TOKENS: usize = 256;
+
+/// What tokens said of their units; none where one does not tell them.
+#[derive(Debug, Default)]
+pub(super) struct KnownTokens(Mutex<HashMap<(PlatformChainId, Address), Option<TokenUnits>>>);
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct TokenQuery {
+    chain_id: u32,
+    token: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ToldUnits {
+    symbol: String,
+    decimals: u8,
+}
+
+/// `GET /page/token?chainId=&token=`: for callers with `read`; null where the token does not tell.
+pub(super) async fn token(State(door): State<Arc<AppState>>, request: Request) -> Response {
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    pass(door, request, Purpose::Ask, async move |door, Authentic { caller, .. }| {
+        let read = serde_urlencoded::from_str(&query).map_err(|why| why.to_string());
+        let asked: TokenQuery = match read {
+            Ok(asked) => asked,
+            Err(why) => return HttpReply::TurnedAway(TurnedAway::Page(why)).into_response(),
+        };
+        let chain = PlatformChainId(asked.chain_id);
+        if caller.is_some_and(|caller| !caller.rights.covers_chain(chain)) {
+            return HttpReply::TurnedAway(TurnedAway::NotItsChain(chain)).into_response();
+        }
+        let units = units(&door, chain, &asked.token).await;
+        let told = units.map(|TokenUnits { symbol, decimals }| ToldUnits { symbol, decimals });
+        envelope(StatusCode::OK, 1, "success".to_owned(), told)
+    })
+    .await
+}
+
+async fn units(door: &AppState, chain: PlatformChainId, token: &str) -> Option<TokenUnits> {
+    let lanes = door.engine.lanes();
+    let adapter = Arc::clone(&lanes.of_chains.get(&chain)?.any().chain);
+    let token = parse_address(adapter.facts().family, token).ok()?;
+    {
+        let known = door.tokens.0.lock();
+        if let Some(told) = known.get(&(chain, token)) {
+            return told.clone();
+        }
+        if known.len() >= MOST_TOKENS {
+            return None;
+        }
+    }
+    // Of silence nothing is remembered.
+    let mut told = adapter.token_units(token).await.ok()?;
+    if let (Some(units), Some(name)) = (&mut told, adapter.policy().token_name(token)) {
+        name.clone_into(&mut units.symbol);
+    }
+    door.tokens.0.lock().insert((chain, token), told.clone());
+    told
+}

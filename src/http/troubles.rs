@@ -1,0 +1,101 @@
+//! What stands in the way of each chain, since when, and what to do: for the page.
+
+use super::AppState;
+use crate::billing::PlatformChainId;
+use crate::engine::{Obstacle, SigningLanes};
+use parking_lot::Mutex;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+/// How often it is looked whether something stands in the way.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Since when which obstacle stands in the way of a chain, Unix seconds; of what began before the start, since the start.
+#[derive(Debug, Default)]
+pub(super) struct Troubles(Mutex<BTreeMap<(PlatformChainId, &'static str), i64>>);
+
+/// One of them.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StandingTrouble {
+    obstacle: &'static str,
+    said: String,
+    /// Unix seconds.
+    since: i64,
+    what_to_do: &'static str,
+}
+
+impl Troubles {
+    /// What stands in the way of a chain at `now`, Unix seconds.
+    pub(super) fn of(&self, lanes: &SigningLanes, now: i64) -> Vec<StandingTrouble> {
+        let chain = lanes.any().chain.facts().id;
+        let standing = lanes.standing();
+        let words: Vec<&str> = standing.iter().map(|(obstacle, _)| obstacle.word()).collect();
+        let mut since = self.0.lock();
+        since.retain(|(of, word), _| *of != chain || words.contains(word));
+        let told = standing.into_iter().map(|(obstacle, said)| StandingTrouble {
+            obstacle: obstacle.word(),
+            said,
+            since: *since.entry((chain, obstacle.word())).or_insert(now),
+            what_to_do: advice(obstacle),
+        });
+        told.collect()
+    }
+}
+
+/// What a person does about it.
+fn advice(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::Unseen => {
+            "Wait for the first look at the chain; if it does not come, see its nodes below."
+        }
+        Obstacle::Nodes => {
+            "See the nodes below: bring one back, or add another to the configuration and reload."
+        }
+        Obstacle::Key => {
+            "See that the store that has the key can be reached, and that it still has it."
+        }
+        Obstacle::GasMoney => "Send coins to the signing account below.",
+        Obstacle::Fees => {
+            "Wait until the chain asks less, or raise the ceiling in the configuration and reload."
+        }
+        Obstacle::Clock => {
+            "Set the clock of this machine, or ask the provider why its newest block is old."
+        }
+        Obstacle::Finality => "Wait: the chain's own finality stands still, and nothing is lost.",
+        Obstacle::Journal => {
+            "See to the journal's disk or server: nothing is signed until it takes a commit."
+        }
+        Obstacle::OldCopy => "Wait until what the copy has forgotten is learnt from the chain.",
+        Obstacle::UnknownTransactions => {
+            "Find out who used the account; what the page on incidents says is next."
+        }
+        Obstacle::KeyElsewhere => "Stop whoever else signs with the key: two must not.",
+        Obstacle::Permission => {
+            "Give the signing account the permission that it lacks; nothing is to be done here."
+        }
+        Obstacle::Brake => "Read why transactions fail, mend it, and restart.",
+        Obstacle::Other => {
+            "The sentence says what is wrong; the page on incidents says what is next."
+        }
+    }
+}
+
+/// Looks until `stop` since when something stands in the way, where there is a page to tell it.
+pub async fn watch_troubles(door: Arc<AppState>, stop: CancellationToken) {
+    if !door.limits.page {
+        return;
+    }
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+        let now = door.engine.journal.now_ms().div_euclid(1000);
+        for lanes in door.engine.lanes().chains() {
+            door.troubles.of(lanes, now);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What a copy of a journal tells of itself, before it is put in the place of one that is gone.
+
+use super::audit::HistoryHead;
+use super::columns::address;
+use super::files::Files;
+use super::history;
+use super::open::{self, OpenError};
+use super::sql::{Database, Row, SqlResult};
+use alloy::primitives::Address;
+use jiff::Timestamp;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A file that may be a copy.
+#[derive(Debug)]
+pub struct SeenCopy {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it tells, or why it is of no use.
+    pub told: Result<CopyContents, OpenError>,
+}
+
+/// How far a copy goes, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyContents {
+    /// The last row of its history.
+    pub head: HistoryHead,
+    /// When that was written, Unix ms.
+    pub newest_ms: Option<i64>,
+    /// Every contract that was billed through, by the network's own id.
+    pub contracts: Vec<(u64, Address)>,
+}
+
+impl CopyContents {
+    /// Whether it was billed through none of `ours`: then it is the journal of another installation. One in which
+    /// nothing was ever configured is nobody's.
+    pub fn is_foreign(&self, ours: &[(u64, Address)]) -> bool {
+        !self.contracts.is_empty() && !self.contracts.iter().any(|one| ours.contains(one))
+    }
+}
+
+impl SeenCopy {
+    pub(super) fn of(path: PathBuf) -> Self {
+        Self { told: told(&path), path }
+    }
+
+    /// How many rows it has.
+    pub(super) fn rows(&self) -> u64 {
+        self.told.as_ref().map_or(0, |told| told.head.row)
+    }
+}
+
+impl fmt::Display for SeenCopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.told {
+            Err(why) => write!(f, "{path}: {why}"),
+            Ok(CopyContents { head, newest_ms, .. }) => {
+                let until = newest_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+                let until = until.map(|until| format!(" until {until:.0}")).unwrap_or_default();
+                write!(f, "{path}: {} rows{until}, head {head}", head.row)
+            }
+        }
+    }
+}
+
+/// What the copy at `path` tells. It is not changed.
+pub(super) fn told(path: &Path) -> Result<CopyContents, OpenError> {
+    let conn = open::read(&Files::at(path))?;
+    contents(&conn).map_err(|e| open::unanswered(path, &e))
+}
+
+fn contents(conn: &dyn Database) -> SqlResult<CopyContents> {
+    let newest_ms = conn.query_row("SELECT max(at_ms) FROM history", [], |row| row.get(0))?;
+    let sql = "SELECT network, contract FROM chain
+        UNION SELECT network, profile.contract FROM profile JOIN chain ON chain.id = profile.chain";
+    let mut select = conn.prepare(sql)?;
+    let contract = |row: &Row<'_>| Ok((row.get(0)?, address(row, 1)?));
+    let contracts = select.query_map([], contract)?.collect::<SqlResult<_>>()?;
+    Ok(CopyContents { head: history::head(conn)?, newest_ms, contracts })
+}
