@@ -1,7 +1,7 @@
 // The ledger: charges and refusals, narrowed, and taken away as a file.
 
 import { ask } from './ask.js';
-import { chainOf, coins, hash, learn, money, nameOf, stands } from './chains.js';
+import { fee, hash, learn, money, nameOf, stands } from './chains.js';
 import { badge, cells, grouped, h, moment, table, time } from './words.js';
 
 const PAGE = 100;
@@ -28,7 +28,7 @@ const row = (charge) => cells(COLUMNS, [
   charge.failCode || charge.refusals > 1 || charge.resolved ? h('span', { title: words(charge) }, charge.failCode ?? words(charge)) : '',
   h('a', { href: `#/charges?subscribeId=${charge.subscribeId}` }, charge.subscribeId),
   h('span', {}, charge.planId, h('span', { class: 'soft' }, charge.period === null ? '' : `, period ${charge.period}`)), nameOf(charge.chainId), hash(charge.chainId, charge.txHash),
-  charge.feeShare && chainOf(charge.chainId) ? coins(charge.chainId, charge.feeShare, 4) : '',
+  charge.feeShare ? fee(charge.chainId, charge.feeShare) : '',
 ]);
 
 /** The view: `show` puts it there, `route` draws it anew, `guarded` says what went wrong. */

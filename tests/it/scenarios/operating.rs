@@ -1,6 +1,7 @@
 //! What an operator asks of a Signer that runs, on the command line.
 
 use crate::world::anvil::Family;
+use crate::world::patience::PATIENCE;
 use crate::world::signer::Installation;
 use crate::world::town::{PRICE, Town};
 use serde_json::json;
@@ -207,7 +208,7 @@ impl Tail {
                 }
             }
         };
-        timeout(Duration::from_secs(30), waits).await.unwrap()
+        timeout(PATIENCE, waits).await.unwrap()
     }
 }
 
