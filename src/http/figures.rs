@@ -2,7 +2,7 @@
 
 use super::AppState;
 use super::answer::{HttpReply, envelope};
-use super::charges::{ChargeRow, JournalName};
+use super::charges::{ChargeRow, JournalName, TokenNames};
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::PlatformChainId;
@@ -157,7 +157,11 @@ async fn add_up(
         let mut after = None;
         loop {
             let step = ledger.step(filter.clone(), LedgerOrder::Oldest, after, STEP).await?;
-            for line in step.found.iter().filter_map(|line| ChargeRow::told(line, &name)) {
+            for line in step
+                .found
+                .iter()
+                .filter_map(|line| ChargeRow::told(line, &name, &TokenNames::default()))
+            {
                 // A refusal is told of every time from its first to its last: it counts where it was first.
                 let at = line.accepted_at.or(line.refused_at).unwrap_or(until);
                 if line.state != REFUSED || asked.slot(at) == until {

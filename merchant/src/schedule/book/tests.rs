@@ -215,7 +215,7 @@ fn a_transaction_that_the_signer_forgot_is_not_given_up() {
 #[test]
 fn what_is_asked_all_the_time_reads_no_whole_table() {
     let mut desk = Desk::new();
-    for sql in Kind::iter().map(differences::query).into_iter().chain([CENSUS]) {
+    for sql in Kind::iter().map(differences::query).chain([CENSUS]) {
         let conn = desk.book().store.conn();
         let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let unbound = vec![0; plan.parameter_count()];
