@@ -1,6 +1,6 @@
 //! What a call can come to other than its answer, in words that say what to do.
 
-use crate::sign::{CLOCK_WINDOW_SECONDS, SignatureError};
+use crate::sign::SignatureError;
 use std::fmt;
 use thiserror::Error;
 
@@ -25,7 +25,7 @@ pub enum CallError {
     },
     /// Refused, and the clocks are too far apart for any signature to be accepted.
     #[error(
-        "the clock here is {} s {} the one of the peer, and at most {CLOCK_WINDOW_SECONDS} s are \
+        "the clock here is {} s {} the one of the peer, and at most {allowed_seconds} s are \
          allowed: set this machine's clock (NTP). The peer said: {refusal}",
         off_seconds.unsigned_abs(),
         if *off_seconds > 0 { "ahead of" } else { "behind" }
@@ -33,6 +33,8 @@ pub enum CallError {
     ClockOff {
         /// Positive when the clock here is ahead.
         off_seconds: i64,
+        /// How far it may be off that way.
+        allowed_seconds: i64,
         /// What the peer said.
         refusal: Refusal,
     },

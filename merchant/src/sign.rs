@@ -23,6 +23,8 @@ pub const TIMESTAMP_HEADER: &str = "X-PAY-TIMESTAMP";
 pub const SIGN_HEADER: &str = "X-PAY-SIGN";
 /// How far two clocks may be apart, in seconds, to either side.
 pub const CLOCK_WINDOW_SECONDS: i64 = 60;
+/// How far a clock may be ahead of the Signer's, in seconds.
+pub const SIGNER_AHEAD_SECONDS: i64 = 5;
 
 /// The bytes of an HMAC-SHA256.
 type Signature = [u8; 32];

@@ -4,8 +4,8 @@
 use crate::clock::{Clock, SystemClock};
 use crate::error::{CallError, Refusal};
 use crate::sign::{
-    Answered, CLOCK_WINDOW_SECONDS, Credentials, KEY_HEADER, SIGN_HEADER, Signable, SignatureError,
-    TIMESTAMP_HEADER, sign, verify_answer,
+    Answered, CLOCK_WINDOW_SECONDS, Credentials, KEY_HEADER, SIGN_HEADER, SIGNER_AHEAD_SECONDS,
+    Signable, SignatureError, TIMESTAMP_HEADER, sign, verify_answer,
 };
 use crate::time::UnixSeconds;
 use crate::tls::Tls;
@@ -21,9 +21,8 @@ use thiserror::Error;
 
 /// The longest answer that is read.
 const LONGEST_ANSWER: usize = 32 << 20;
-/// A refusal with clocks this far apart is put down to the clocks; the difference to the window is
-/// what a `Date` header in whole seconds and the way here may hide.
-const CLOCK_SUSPICION_SECONDS: i64 = CLOCK_WINDOW_SECONDS - 5;
+/// A clock that is behind seems less so by what a `Date` header in whole seconds and the way here hide: seconds.
+const HIDDEN_SECONDS: i64 = 5;
 
 /// Why a client cannot be made.
 #[derive(Debug, Error)]
@@ -53,6 +52,16 @@ pub(crate) enum Answers {
     Unsigned,
 }
 
+impl Answers {
+    /// How far a clock may be ahead of such a peer's, s.
+    fn ahead_allowed(self) -> i64 {
+        match self {
+            Self::Signed => SIGNER_AHEAD_SECONDS,
+            Self::Unsigned => CLOCK_WINDOW_SECONDS,
+        }
+    }
+}
+
 /// A peer, and how to speak with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
@@ -74,8 +83,17 @@ pub(crate) struct Reply {
     /// What the Signer puts beside a list of failures.
     pub(crate) earlier: Option<Box<RawValue>>,
     refusal: Refusal,
-    /// The peer's clock and ours when the answer came.
-    clocks: Option<(UnixSeconds, UnixSeconds)>,
+    /// None where the peer does not say what time it is.
+    clocks: Option<Clocks>,
+}
+
+/// Two clocks when an answer came.
+#[derive(Clone, Copy, Debug)]
+struct Clocks {
+    theirs: UnixSeconds,
+    ours: UnixSeconds,
+    /// How far ours may be ahead, s.
+    ahead_allowed: i64,
 }
 
 /// `{code, msg, description, data}` as it travels.
@@ -146,7 +164,8 @@ impl Transport {
         }
         let response = request.send().await.map_err(|error| self.lost(&error))?;
         let (http_status, headers) = (response.status().as_u16(), response.headers().clone());
-        let clocks = date(&headers).map(|theirs| (theirs, self.clock.now()));
+        let (ours, ahead_allowed) = (self.clock.now(), self.answers.ahead_allowed());
+        let clocks = date(&headers).map(|theirs| Clocks { theirs, ours, ahead_allowed });
         let text = self.read(response).await?;
         let answer = reply(http_status, &headers, clocks, &text);
         if self.answers == Answers::Unsigned {
@@ -220,20 +239,31 @@ impl Reply {
     /// This reply as an error.
     pub(crate) fn refused(self) -> CallError {
         match self.off_seconds() {
-            Some(off_seconds) => CallError::ClockOff { off_seconds, refusal: self.refusal },
+            Some((off_seconds, allowed_seconds)) => {
+                let refusal = self.refusal;
+                CallError::ClockOff { off_seconds, allowed_seconds, refusal }
+            }
             None => CallError::Refused(self.refusal),
         }
     }
 
-    /// How far the clock here is ahead of the peer's, if that alone explains a refusal.
-    fn off_seconds(&self) -> Option<i64> {
-        let off_seconds = self.clocks.map(|(theirs, ours)| ours.since(theirs))?;
-        (off_seconds.abs() >= CLOCK_SUSPICION_SECONDS).then_some(off_seconds)
+    /// How far the clock here is ahead of the peer's, and how far it may be off that way, if that alone explains a
+    /// refusal.
+    fn off_seconds(&self) -> Option<(i64, i64)> {
+        let Clocks { theirs, ours, ahead_allowed } = self.clocks?;
+        let off_seconds = ours.since(theirs);
+        let allowed = if off_seconds > 0 { ahead_allowed } else { CLOCK_WINDOW_SECONDS };
+        // An answer that was long on its way makes a clock seem ahead: of the Signer's, 401 alone is put down to that.
+        let suspected = match allowed {
+            SIGNER_AHEAD_SECONDS => self.http_status == 401 && off_seconds > allowed,
+            _ => off_seconds.abs() >= allowed - HIDDEN_SECONDS,
+        };
+        suspected.then_some((off_seconds, allowed))
     }
 
     /// The time at the peer when it answered, as far as it says.
     pub(crate) fn peer_time(&self) -> Option<UnixSeconds> {
-        self.clocks.map(|(theirs, _)| theirs)
+        self.clocks.map(|clocks| clocks.theirs)
     }
 }
 
@@ -265,7 +295,7 @@ fn max_batch(data: &RawValue) -> Option<usize> {
 fn reply(
     http_status: u16,
     headers: &HeaderMap,
-    clocks: Option<(UnixSeconds, UnixSeconds)>,
+    clocks: Option<Clocks>,
     text: &[u8],
 ) -> Result<Reply, CallError> {
     let wire: Wire = serde_json::from_slice(text).map_err(|error| CallError::Unreadable {

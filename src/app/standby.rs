@@ -2,7 +2,7 @@
 //! soon as nobody else has it.
 
 use super::connect::Connected;
-use super::{Sockets, StartError, fitness, renewal};
+use super::{Sockets, StartError, fitness, renewal, setup};
 use crate::config::Config;
 use crate::http::{self, Forwarder, StandbyDoor};
 use crate::journal::{Journal, Outbox, Standby, StandbySight, Turn};
@@ -29,7 +29,7 @@ pub(super) async fn in_turn(
     chains: &[Connected],
     sockets: &mut Sockets,
 ) -> Result<(Journal, Option<Lobby>), StartError> {
-    match Journal::open_in_turn_at(&config.journal)? {
+    match Journal::open_in_turn_at(&config.journal, setup::of(chains))? {
         Turn::Now(journal) => Ok((journal, None)),
         Turn::Later(waits) => {
             let (journal, lobby) = wait(config, (chains, sockets), waits).await?;

@@ -23,9 +23,11 @@ impl Profile {
     ) -> Result<ForeignEffect, Opaque> {
         let told = self.tells_of_charges(contract, logs);
         let touches = || logs.iter().any(|log| log.address == contract);
-        // One that reverted did nothing. One that went elsewhere may still have charged somebody
-        // through another contract, but not without a word of ours.
-        let may_have_charged = succeeded && told.unwrap_or_else(touches);
+        let carries = call.is_none_or(|(_, input)| !input.is_empty());
+        // One that reverted did nothing. One that went elsewhere may still have charged somebody through another
+        // contract: not without a word of ours that has one for it, and in silence where it has none. Coins alone
+        // charge nobody.
+        let may_have_charged = succeeded && told.unwrap_or_else(|| carries || touches());
         let silent = if may_have_charged { Err(Opaque) } else { Ok(ForeignEffect::Other) };
         let Some((_, input)) = call.filter(|(to, _)| *to == contract) else { return silent };
         match self.decode(input) {

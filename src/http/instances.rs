@@ -15,6 +15,7 @@ pub(super) fn shown(instances: &[Instance]) -> Value {
             "silentSeconds": instance.silent.as_secs(),
             "clock": instance.clock_trouble().unwrap_or_else(|| "ok".to_owned()),
             "unfit": instance.unfit,
+            "differs": instance.differs,
         })
     };
     instances.iter().map(one).collect()

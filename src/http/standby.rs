@@ -142,6 +142,7 @@ mod tests {
             silent: Duration::ZERO,
             ahead_ms: 0,
             unfit: Some(script.clone()),
+            differs: vec![script.clone()],
         };
         let page = page_of(&script, &[instance]);
         assert!(!page.contains("<script"), "{page}");

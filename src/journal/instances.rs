@@ -26,6 +26,8 @@ pub struct Instance {
     pub ahead_ms: i64,
     /// Why it could bill on no chain, as far as that is about its machine; none where it could.
     pub unfit: Option<String>,
+    /// What money depends on and is configured otherwise than at the one that serves, by name.
+    pub differs: Vec<String>,
 }
 
 /// After how long somebody who says nothing is not counted on.

@@ -1,6 +1,5 @@
 //! A journal where the configuration says that it is: in a file, or on a server.
 
-use super::Journal;
 use super::audit::{Audit, HistoryHead};
 use super::backup::AuditWatch;
 use super::files::Files;
@@ -8,6 +7,7 @@ use super::open::OpenError;
 #[cfg(feature = "postgres")]
 use super::postgres::{Migrated, ServerAndOwner, ServerConfig, to_server};
 use super::standby::Turn;
+use super::{Journal, Setup};
 #[cfg(feature = "postgres")]
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, JournalPlace};
@@ -60,14 +60,18 @@ impl Journal {
     }
 
     /// Opens the journal that is configured to serve with it, or stands by while another process has it on a
-    /// server. A file is nobody else's.
-    pub fn open_in_turn_at(place: &JournalPlace) -> Result<Turn, OpenError> {
+    /// server. A file is nobody else's. `setup` is how this process is set up.
+    pub fn open_in_turn_at(place: &JournalPlace, setup: Setup) -> Result<Turn, OpenError> {
         match place {
             #[cfg(feature = "postgres")]
             JournalPlace::Server(server) => {
-                Self::open_in_turn(&ServerConfig::of(server), Clock::MACHINE)
+                let config = ServerConfig { setup, ..ServerConfig::of(server) };
+                Self::open_in_turn(&config, Clock::MACHINE)
             }
-            JournalPlace::File(file) => Self::open(file).map(Turn::Now),
+            JournalPlace::File(file) => {
+                drop(setup);
+                Self::open(file).map(Turn::Now)
+            }
             #[cfg(not(feature = "postgres"))]
             JournalPlace::Server(_) => Err(OpenError::NotBuiltIn),
         }

@@ -36,7 +36,7 @@ use super::mark::{self as boots, BootId};
 use super::open::OpenError;
 use super::sql::SqlError;
 use super::standby::Turn;
-use super::{Audit, HistoryHead, Journal, Steps, audit, migrate};
+use super::{Audit, HistoryHead, Journal, Setup, Steps, audit, migrate};
 use crate::clock::Clock;
 use crate::config::{JournalConfig, JournalServer};
 use begin::{begin, reach_for, serve};
@@ -76,6 +76,8 @@ pub struct ServerConfig {
     pub shared: bool,
     /// The versions of its tables that the program knows.
     pub steps: Steps,
+    /// How this process is set up; nothing for a command.
+    pub setup: Setup,
 }
 
 impl ServerConfig {
@@ -92,6 +94,7 @@ impl ServerConfig {
             takeover_after: server.takeover_after,
             shared: false,
             steps: Steps::default(),
+            setup: Setup::default(),
         }
     }
 }

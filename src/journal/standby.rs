@@ -37,6 +37,8 @@ impl Standby {
 pub struct StandbySight {
     pub(super) roll: Roll,
     pub(super) trouble: Mutex<Option<String>>,
+    /// Why this process must not take over.
+    pub(super) misbound: Mutex<Option<String>>,
     pub(super) told: Mutex<Option<String>>,
     pub(super) unfit: Mutex<Option<String>>,
     /// Whether this process has the journal by now.
@@ -47,8 +49,8 @@ impl Default for StandbySight {
     /// Nobody is counted on who has not looked yet.
     fn default() -> Self {
         let unfit = Mutex::new(Some("its chains were not looked at yet".to_owned()));
-        let (roll, trouble, told, over) = Default::default();
-        Self { roll, trouble, told, unfit, over }
+        let (roll, trouble, misbound, told, over) = Default::default();
+        Self { roll, trouble, misbound, told, unfit, over }
     }
 }
 
@@ -76,7 +78,8 @@ impl StandbySight {
 
     /// Whether it could take the journal over now, and bill with it.
     pub fn could_take_over(&self) -> bool {
-        self.trouble.lock().is_none() && self.unfit.lock().is_none()
+        let hindrances = [&self.trouble, &self.misbound, &self.unfit];
+        hindrances.iter().all(|hindrance| hindrance.lock().is_none())
     }
 
     /// How far the webhook was told by the one that serves, as far as that is known.
@@ -88,6 +91,9 @@ impl StandbySight {
     pub fn sentence(&self) -> String {
         if let Some(trouble) = self.trouble.lock().as_ref() {
             return format!("standing by, and could not take over now: {trouble}");
+        }
+        if let Some(misbound) = self.misbound.lock().as_ref() {
+            return format!("standing by, and will not take over: {misbound}");
         }
         let said = self.who_serves();
         match self.unfit.lock().as_ref() {

@@ -23,6 +23,9 @@ pub(super) fn tell(sheet: &mut Sheet, standby: Option<&StandbySight>, instances:
                 node or no key of any";
     let fit = instances.iter().map(|one| (labels(one), i64::from(one.unfit.is_none())));
     sheet.gauges(("instance_fit", help), fit.collect());
+    let help = "What money depends on and is configured otherwise than at the Signer that serves";
+    let differs = instances.iter().map(|one| (labels(one), count(one.differs.len())));
+    sheet.gauges(("instance_differs", help), differs.collect());
     let help = "How many Signers stand by that could serve now";
     let shared = (!instances.is_empty()).then(|| {
         let standbys = instances.iter().filter(|one| one.stands_by_and_could_serve()).count();

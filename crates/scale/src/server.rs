@@ -5,7 +5,9 @@ use crate::book::Book;
 use crate::sample::Sample;
 use crate::{ROUNDS, room};
 use merchant_signer::clock::Clock;
-use merchant_signer::journal::{Audit, HistoryHead, Journal, ServerConfig, Standby, Steps, Turn};
+use merchant_signer::journal::{
+    Audit, HistoryHead, Journal, ServerConfig, Setup, Standby, Steps, Turn,
+};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -114,6 +116,7 @@ pub(crate) fn on_server(
         takeover_after: Duration::from_secs(10),
         shared: false,
         steps: Steps::default(),
+        setup: Setup::default(),
     };
     Journal::create_on_server(&config(1), &owner, &schema).unwrap();
     let begun = |number| Journal::open_in_turn(&config(number), Clock::MACHINE).unwrap();

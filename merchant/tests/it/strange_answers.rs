@@ -7,8 +7,10 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, Response, StatusCode};
 use merchant::client::{LinkRequest, WithdrawError, WithdrawRequest};
+use merchant::clock::{Clock, SystemClock};
 use merchant::sign::Credentials;
 use merchant::signer::{Family, SignerClient, Verdict};
+use merchant::time::UnixSeconds;
 use merchant::types::{ChainId, CurrencyId, PlanId, WithdrawId};
 use merchant::{CallError, Client};
 use std::collections::HashMap;
@@ -103,6 +105,41 @@ async fn a_clock_that_is_off_is_said_in_words() {
     let (error, _) = chains(Answer { status: 401, headers, body, signed: false }).await;
     assert!(matches!(error, CallError::ClockOff { off_seconds, .. } if off_seconds > 60));
     assert!(error.to_string().contains("s ahead of the one of the peer"), "{error}");
+}
+
+/// A clock that is so many seconds off.
+#[derive(Debug)]
+struct Off(i64);
+
+impl Clock for Off {
+    fn now(&self) -> UnixSeconds {
+        SystemClock.now().plus(self.0)
+    }
+}
+
+#[tokio::test]
+async fn a_clock_may_be_five_seconds_ahead_of_the_signers_and_sixty_behind() {
+    let body = r#"{"code":0,"msg":"the timestamp","data":null}"#;
+    let heard = async |status: u16, off: i64| {
+        let path = "/PayTool/EVM/subscribe/signProcessSubscribePlan";
+        let (_, address) = peer(&[(path, Answer { status, ..ok(body) })]).await;
+        let signer =
+            SignerClient::new(&format!("http://{address}"), Credentials::new("k", "secret"));
+        let signer = signer.unwrap().with_clock(Arc::new(Off(off)));
+        signer.bill(Family::Evm, "{}").await.unwrap_err()
+    };
+    for (off, told) in [
+        (8, "ahead of the one of the peer, and at most 5 s"),
+        (-62, "behind the one of the peer, and at most 60 s"),
+    ] {
+        let error = heard(401, off).await;
+        assert!(matches!(error, CallError::ClockOff { .. }), "{error}");
+        assert!(error.to_string().contains(told), "{error}");
+    }
+    for (status, off) in [(401, 3), (401, -30), (400, 8)] {
+        let error = heard(status, off).await;
+        assert!(matches!(error, CallError::Unproven { .. }), "{error}");
+    }
 }
 
 #[tokio::test]

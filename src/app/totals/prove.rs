@@ -113,8 +113,10 @@ impl Prover {
                 differs(format!("not compared: {why}"));
                 return Ok(());
             }
-            Some((_, Ok(None))) => {
-                differs("no such transaction is on record".to_owned());
+            Some((family, Ok(None))) => {
+                if let Some(what) = of_none(family, batch) {
+                    differs(what);
+                }
                 return Ok(());
             }
             Some((family, Ok(Some(record)))) => (family, record),
@@ -136,6 +138,24 @@ impl Prover {
         }
         Ok(())
     }
+}
+
+/// What is wrong where the chain has no transaction of a batch. The journal says as much of one whose nonce was used
+/// without a transaction: all of it is unproven, but for what a person has said.
+fn of_none(family: Family, batch: &[ChargeRow]) -> Option<String> {
+    let used_up = family == Family::Evm && batch.iter().all(|line| line.state == "unproven");
+    if !used_up {
+        return Some("no such transaction is on record".to_owned());
+    }
+    let said: Vec<&str> =
+        batch.iter().filter(|line| is_charged(line)).map(|line| &*line.subscribe_id).collect();
+    (!said.is_empty()).then(|| {
+        format!(
+            "no transaction has used its nonce (see EIP-7702), so that no transfer proves what a person has \
+             said is charged: subscription {}",
+            said.join(", ")
+        )
+    })
 }
 
 /// What the journal says of one transaction otherwise than its transfers, each wallet by itself. Charges of which

@@ -28,6 +28,15 @@ fn profile(call: &str, charged: &str, skipped: &str) -> Arc<Profile> {
     Arc::new(Profile::parse(&config, Family::Evm).unwrap())
 }
 
+/// Its contract says nothing when it charges.
+fn silent() -> Arc<Profile> {
+    let telling = profile(COLLECT, "Paid", "Short");
+    let mut written: serde_json::Value = serde_json::from_str(telling.written()).unwrap();
+    written["charged"].take();
+    written["skipped"].take();
+    Arc::new(Profile::read(&written.to_string(), Family::Evm).unwrap())
+}
+
 fn known(now: &Arc<Profile>, earlier: &[&str]) -> KnownProfiles {
     let known = KnownProfiles::of(Family::Evm, CONTRACT, Arc::clone(now));
     known.remember(earlier.iter().map(|text| (CONTRACT, (*text).into())).collect());
@@ -127,6 +136,20 @@ fn what_nobody_remembers_may_have_called_any_contract_that_there_was() {
     assert_eq!(did(&[paid, log("Paid")]), Err(Opaque), "it charged through both");
     assert!(known.bills_through(earlier) && known.bills_through(CONTRACT));
     assert!(!known.bills_through(Address::ZERO));
+}
+
+#[test]
+fn what_a_silent_contract_did_through_another_one_is_not_known() {
+    let (elsewhere, data) = (Address::repeat_byte(9), calldata(COLLECT));
+    let (silent, telling) = (known(&silent(), &[]), known(&profile(COLLECT, "Paid", "Short"), &[]));
+    let did = |known: &KnownProfiles, data: &[u8], succeeded: bool| {
+        known.effect(None::<&Slot>, Some((elsewhere, data)), succeeded, &[])
+    };
+    assert_eq!(did(&silent, &data, true), Err(Opaque));
+    assert_eq!(silent.effect(None::<&Slot>, None, true, &[]), Err(Opaque), "it made a contract");
+    assert_eq!(did(&silent, &data, false), Ok(ForeignEffect::Other), "it reverted");
+    assert_eq!(did(&silent, &[], true), Ok(ForeignEffect::Other), "it sent coins");
+    assert_eq!(did(&telling, &data, true), Ok(ForeignEffect::Other), "it would have said so");
 }
 
 /// Its claims are known, though its call does not carry them.

@@ -48,7 +48,8 @@ function instances(all) {
   return h('section', { class: 'section card' }, h('h2', {}, 'Instances'), h('ul', { class: 'plain', 'aria-label': 'Instances' }, all.map((one) => h('li', {},
     badge(one.state === 'serves' ? 'serves' : 'stands by', one.state === 'serves' ? 'good' : ''), ` ${one.name}${one.this ? ', this one' : ''}`,
     h('span', { class: one.silentSeconds > 5 ? 'bad' : 'soft' }, ` ${one.start}, version ${one.version}, heard of ${one.silentSeconds} s ago`),
-    one.clock !== 'ok' && h('span', { class: 'bad' }, ` ${one.clock}`), one.unfit && h('span', { class: 'bad' }, ` could bill nothing now: ${one.unfit}`)))));
+    one.clock !== 'ok' && h('span', { class: 'bad' }, ` ${one.clock}`), one.unfit && h('span', { class: 'bad' }, ` could bill nothing now: ${one.unfit}`),
+    one.differs.length > 0 && h('span', { class: 'bad' }, ` configured otherwise than the one that serves: ${one.differs.join(', ')}`)))));
 }
 
 /** What is to be known of a chain first: what is wrong, since when, and what to do; or that all is well. */

@@ -54,7 +54,8 @@ pub(super) fn reach_for(
     let session = opened_alone(config, &roll::name(used_for, boot))?;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     fits(&session, config)?;
-    let oneself = Oneself { boot, name: config.instance.clone() };
+    let (name, setup) = (config.instance.clone(), config.setup.text());
+    let oneself = Oneself { boot, name, setup };
     let candidate = Candidate { session, server, oneself, used_for };
     let held = config.shared || candidate.session.hold_within(soon)?;
     Ok(if held { Ok(candidate) } else { Err(candidate) })

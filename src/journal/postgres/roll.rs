@@ -4,6 +4,7 @@
 
 use super::super::instances::Instance;
 use super::super::mark::BootId;
+use super::super::setup;
 use super::super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use super::hold::HOLDER;
 use super::session::Session;
@@ -43,20 +44,22 @@ pub(super) struct SaidState<'a> {
 pub(super) struct Oneself {
     pub(super) boot: BootId,
     pub(super) name: String,
+    /// How it is set up, for the others to compare.
+    pub(super) setup: String,
 }
 
 impl Oneself {
     /// Says that it is there, and how it is.
     pub(super) fn say(&self, session: &Session, state: &SaidState<'_>) -> SqlResult<()> {
-        let sql = "INSERT INTO instance (boot, name, program, clock_ms, told, unfit, seen)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, clock_timestamp())
+        let sql = "INSERT INTO instance (boot, name, program, clock_ms, told, unfit, setup, seen)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, clock_timestamp())
             ON CONFLICT (boot) DO UPDATE
             SET clock_ms = EXCLUDED.clock_ms, told = EXCLUDED.told, unfit = EXCLUDED.unfit,
                 seen = EXCLUDED.seen";
         let conn: &dyn Database = session;
         let (boot, program) = (self.boot.bytes(), env!("CARGO_PKG_VERSION"));
         let SaidState { clock_ms, told, unfit } = state;
-        let values = params![boot, self.name, program, clock_ms, told, unfit];
+        let values = params![boot, self.name, program, clock_ms, told, unfit, self.setup];
         conn.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
@@ -76,7 +79,7 @@ impl Oneself {
                  FROM pg_stat_activity WHERE application_name LIKE 'merchant-signer % %' GROUP BY 1)
              SELECT boot, name, program, told, (extract(epoch FROM clock_timestamp() - seen) * 1000)::bigint,
                     CASE WHEN has THEN 1 ELSE 0 END AS serves, unfit,
-                    clock_ms - (extract(epoch FROM seen) * 1000)::bigint
+                    clock_ms - (extract(epoch FROM seen) * 1000)::bigint, setup
              FROM instance LEFT JOIN live ON start = substr(encode(boot, 'hex'), 1, 8)
              WHERE has OR seen > clock_timestamp() - CASE WHEN start IS NULL THEN interval '5 s' ELSE interval '1 min' END
              ORDER BY serves DESC, name, boot"
@@ -95,13 +98,20 @@ impl Oneself {
                 silent: Duration::from_millis(silent_ms),
                 unfit: row.get(6)?,
                 ahead_ms: row.get(7)?,
+                differs: Vec::new(),
             };
-            Ok((instance, row.get::<Option<String>>(3)?))
+            Ok((instance, row.get(3)?, row.get(8)?))
         })?;
-        let found: Vec<(Instance, Option<String>)> = found.collect::<SqlResult<_>>()?;
-        let told = found.iter().find(|(instance, _)| instance.serves);
-        let told = told.and_then(|(_, told)| told.clone());
-        Ok((found.into_iter().map(|(instance, _)| instance).collect(), told))
+        let found: Vec<(Instance, Option<String>, String)> = found.collect::<SqlResult<_>>()?;
+        let serving = found.iter().find(|(instance, ..)| instance.serves);
+        let serving = serving.map(|(_, told, setup)| (told.clone(), setup.clone()));
+        let instances = found.into_iter().map(|(mut instance, _, setup)| {
+            if let Some((_, serving)) = &serving {
+                instance.differs = setup::differences(&setup, serving);
+            }
+            instance
+        });
+        Ok((instances.collect(), serving.and_then(|(told, _)| told)))
     }
 }
 

@@ -66,7 +66,8 @@ CREATE TABLE contract (
 CREATE TABLE pause (
     chain    BIGINT PRIMARY KEY,
     by       TEXT    NOT NULL,
-    since_ms BIGINT NOT NULL
+    since_ms BIGINT NOT NULL,
+    why      TEXT
 );
 
 CREATE TABLE lane (
@@ -235,7 +236,8 @@ CREATE FUNCTION json_extract(body TEXT, path TEXT) RETURNS TEXT IMMUTABLE LANGUA
 -- Who is there: a row of each process that serves or waits to, which says so itself every second. No history: it is
 -- not in the server's log, so nobody waits for a disk or a standby, and it is empty after a crash.
 -- program is its version; clock_ms what its own clock said; told how far its webhook was told; unfit why it could
--- bill on no chain, as far as that is about its machine: its ways to nodes and keys, and its clock.
+-- bill on no chain, as far as that is about its machine: its ways to nodes and keys, and its clock; setup what of
+-- its configuration money depends on (setup.rs).
 CREATE UNLOGGED TABLE instance (
     boot     BYTEA       PRIMARY KEY CHECK (length(boot) = 16),
     name     TEXT        NOT NULL,
@@ -243,6 +245,7 @@ CREATE UNLOGGED TABLE instance (
     clock_ms BIGINT      NOT NULL,
     told     TEXT,
     unfit    TEXT,
+    setup    TEXT        NOT NULL,
     seen     TIMESTAMPTZ NOT NULL
 );
 

@@ -6,6 +6,7 @@ use super::super::Journal;
 use super::super::history;
 use super::super::instances::{Instance, newest_boot};
 use super::super::mark::BootId;
+use super::super::networks;
 use super::super::open::OpenError;
 use super::super::sql::{Database, SqlError};
 use super::super::standby::{Standby, StandbySight};
@@ -108,7 +109,9 @@ impl Post {
             None => opened_alone(&self.config, &roll::name(roll::SERVES, self.oneself.boot))?,
         };
         begin::fits(&session, &self.config)?;
-        let unfit = self.sight.unfit.lock().clone();
+        let misbound = self.misbound(&session)?;
+        let must_not = misbound.is_some();
+        let unfit = misbound.or_else(|| self.sight.unfit.lock().clone());
         let state =
             SaidState { clock_ms: self.clock.unix_ms(), told: None, unfit: unfit.as_deref() };
         self.oneself.say(&session, &state)?;
@@ -135,12 +138,30 @@ impl Post {
             self.follow(&session)?;
         }
         self.say(None);
-        if yields {
+        if yields || must_not {
             sleep(EVERY);
         } else if session.hold_within(EVERY)? {
             return self.take_over(session).map(Round::Serves);
         }
         Ok(Round::Waits(Box::new(session)))
+    }
+
+    /// Why this process must not take over: the journal knows a chain otherwise than its configuration.
+    fn misbound(&self, session: &Session) -> Result<Option<String>, Lost> {
+        let mut found = None;
+        for binding in &self.config.setup.bindings {
+            found = found.or(networks::contradiction(session, binding)?);
+        }
+        let problem = found.map(|misbound| misbound.to_string());
+        let mut now = self.sight.misbound.lock();
+        if let Some(problem) = problem.as_ref().filter(|_| *now != problem) {
+            error!(
+                problem,
+                "standing by, and will not take over: the journal knows a chain otherwise"
+            );
+        }
+        now.clone_from(&problem);
+        Ok(problem)
     }
 
     /// Has the mark of this machine say what the database holds. One that contradicts it stays as it is: the

@@ -2,6 +2,7 @@
 //! what a Signer needs and nothing else.
 
 mod away;
+mod differing;
 mod encrypted;
 mod losing;
 mod migrating;
@@ -59,6 +60,7 @@ fn config(server: &Config, room: &TempDir) -> ServerConfig {
         takeover_after: Duration::from_secs(10),
         shared: false,
         steps: Steps::default(),
+        setup: Setup::default(),
     }
 }
 
@@ -75,6 +77,7 @@ fn config_of(server: Config) -> ServerConfig {
         takeover_after: Duration::from_secs(10),
         shared: false,
         steps: Steps::default(),
+        setup: Setup::default(),
     }
 }
 

@@ -53,6 +53,12 @@ async fn done(town: &Town, arguments: &[&str]) {
     assert!(output.status.success(), "{output:?}");
 }
 
+/// Whether the ledger holds against the chain, and what is said of it.
+async fn proof(town: &Town) -> (bool, String) {
+    let ended = town.installation.run(&["totals", "--prove"]).await;
+    (ended.status.success(), String::from_utf8(ended.stderr).unwrap())
+}
+
 #[tokio::test]
 async fn a_batch_whose_nonce_an_authorization_used_is_ended_by_a_persons_word() {
     let town = Town::on_request(Family::Evm).await;
@@ -72,6 +78,8 @@ async fn a_batch_whose_nonce_an_authorization_used_is_ended_by_a_persons_word() 
     let told = (again.code(), &failure["failCode"], &failure["retry"]);
     assert_eq!(told, (2, &json!("OUTCOME_UNKNOWN"), &json!("FIX")), "{again:?}");
     signer.terminate().await;
+    let (proven, said) = proof(&town).await;
+    assert!(proven && said.contains("0 differences"), "nothing is said to be charged: {said}");
 
     let [free, charged] = [0, 1].map(|at| town.people[at].subscribe_id.to_string());
     let why = "the authorization called nothing; the other has paid by hand";
@@ -87,6 +95,10 @@ async fn a_batch_whose_nonce_an_authorization_used_is_ended_by_a_persons_word() 
     assert_eq!(town.payments(&town.people[0]).await, 1);
     assert_eq!(town.payments(&town.people[1]).await, 0);
     signer.terminate().await;
+    let (proven, said) = proof(&town).await;
+    let told = format!("what a person has said is charged: subscription {charged}\n");
+    assert!(!proven && said.contains(&told) && said.contains("1 differences"), "{said}");
+    assert!(!said.contains("on record"), "{said}");
     done(&town, &["audit"]).await;
 }
 

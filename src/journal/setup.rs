@@ -1,0 +1,34 @@
+//! What of a configuration money depends on. A journal on a server is served by one machine after the other: each
+//! says how it is set up, and none takes over a chain that the journal knows otherwise.
+
+use super::Binding;
+use std::collections::BTreeMap;
+
+/// How a process is set up.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// Its chains, as the journal has to know them.
+    pub bindings: Vec<Binding>,
+    /// What others compare: a value for each name. Nothing secret.
+    pub facts: BTreeMap<String, String>,
+}
+
+#[cfg(feature = "postgres")]
+impl Setup {
+    /// The facts, as the roll has them.
+    pub(super) fn text(&self) -> String {
+        serde_json::to_string(&self.facts).unwrap_or_default()
+    }
+}
+
+/// The names of what differs between two setups, as the roll has them.
+#[cfg(feature = "postgres")]
+pub(super) fn differences(one: &str, other: &str) -> Vec<String> {
+    let read =
+        |text: &str| -> BTreeMap<String, String> { serde_json::from_str(text).unwrap_or_default() };
+    let (one, other) = (read(one), read(other));
+    let mut names: Vec<&String> = one.keys().chain(other.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
+}
