@@ -20,9 +20,11 @@ pub(super) trait HeadLook {
 
     /// The same by this machine's clock as it goes now, Unix ms. While nothing is open a look may be a minute
     /// old, and what was in time then is no reason to call the chain late now; nothing is signed by it.
-    fn when_seen(&self, clock: Clock) -> i64 {
-        let age_ms = i64::try_from(self.seen().elapsed().as_millis()).unwrap_or(i64::MAX);
-        clock.unix_ms().saturating_sub(age_ms)
+    /// One that is younger than `young`, as on a chain at work, is judged by the time that it is.
+    fn when_seen(&self, clock: Clock, young: Duration) -> i64 {
+        let age = self.seen().elapsed();
+        let age_ms = if age < young { 0 } else { age.as_millis() };
+        clock.unix_ms().saturating_sub(i64::try_from(age_ms).unwrap_or(i64::MAX))
     }
 }
 

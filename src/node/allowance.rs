@@ -16,6 +16,9 @@ const PARTS: u128 = 4;
 /// that may be used at once.
 const REQUEST: u128 = DAY_MS.saturating_mul(PARTS);
 
+/// So few that a look at the chain has to wait for more.
+const FEW: u128 = REQUEST.saturating_mul(10);
+
 /// What one provider may still be asked.
 #[derive(Debug)]
 pub(super) struct Allowance {
@@ -35,7 +38,7 @@ struct Used {
 /// What a request did to an allowance that is news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// Nothing is left, for the first time since there was plenty.
+    /// Too little is left for a look, for the first time since there was plenty.
     UsedUp,
     /// There is plenty again.
     Recovered,
@@ -54,7 +57,7 @@ impl Allowance {
         self.give_back(&mut used, now);
         used.taken = used.taken.saturating_add(REQUEST.saturating_mul(many.into()));
         match (used.told, used.taken) {
-            (false, taken) if most.saturating_sub(taken) < REQUEST => {
+            (false, taken) if most.saturating_sub(taken) < FEW => {
                 used.told = true;
                 Some(News::UsedUp)
             }

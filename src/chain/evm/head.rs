@@ -17,6 +17,7 @@ use crate::node::{NodeId, NonceSeen, median, reached_by, refuted};
 use alloy::primitives::U256;
 use futures_util::future::join_all;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -74,8 +75,12 @@ impl EvmChain {
 
     /// The last look if it is young enough, else a new one.
     pub(super) async fn current(&self) -> Result<Arc<EvmHead>, ChainError> {
-        let young = self.parts.config.poll_interval.saturating_mul(2);
-        self.head.younger_than(young, self.look_at_head()).await
+        self.head.younger_than(self.young(), self.look_at_head()).await
+    }
+
+    /// Below what age a look is taken for the newest.
+    fn young(&self) -> Duration {
+        self.parts.config.poll_interval.saturating_mul(2)
     }
 
     /// Whom to ask about which block, for one preflight: the best node.
@@ -296,7 +301,7 @@ impl EvmChain {
     }
 
     fn could_bill(&self, head: &EvmHead) -> Result<(), ChainError> {
-        self.timely_at(head, head.when_seen(self.account.clock))?;
+        self.timely_at(head, head.when_seen(self.account.clock, self.young()))?;
         can_be_looked_up(&self.parts.fleet, &self.account.profile)?;
         self.with_contract(self.known())?;
         self.could_use_gas(head)?;

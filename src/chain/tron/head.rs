@@ -104,8 +104,12 @@ impl TronChain {
 
     /// The last look if it is young enough, else a new one.
     pub(super) async fn current(&self) -> Result<Arc<TronHead>, ChainError> {
-        let young = self.parts.config.poll_interval.saturating_mul(2);
-        self.head.younger_than(young, self.look_at_head()).await
+        self.head.younger_than(self.young(), self.look_at_head()).await
+    }
+
+    /// Below what age a look is taken for the newest.
+    fn young(&self) -> Duration {
+        self.parts.config.poll_interval.saturating_mul(2)
     }
 
     /// What every request hears, as far as the last look tells.
@@ -114,7 +118,7 @@ impl TronChain {
     }
 
     fn could_bill(&self, head: &TronHead) -> Result<(), ChainError> {
-        head.timely(head.when_seen(self.account.clock))?;
+        head.timely(head.when_seen(self.account.clock, self.young()))?;
         can_be_looked_up(&self.parts.fleet, &self.account.profile)?;
         self.deployed()?;
         self.could_pay_for_energy(head)?;
