@@ -53,5 +53,5 @@ pub use spelling::{Digits, Scalar, Spelling};
 pub use tx_record::{CallEnding, TxRecord};
 pub use verdict::{
     BlockRef, Execution, Foreign, ForeignEffect, ForeignTx, ItemOutcome, Landed, NoCharge, Opaque,
-    PlaceTakers, Taken, Verdict,
+    PlaceTakers, TakenAsTold, Verdict,
 };
