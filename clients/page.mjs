@@ -1,5 +1,5 @@
-// The proof of answers as the operators' page asks for it, against the vectors. The page is a script and no module:
-// it runs here in a window that has nothing in it, and hands out the function that it judges answers by.
+// The proof of answers as the operators' page asks for it, against the vectors. The module is imported with the function
+// handed out that it judges answers by.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -8,15 +8,15 @@ import test from 'node:test';
 const read = (path) => readFileSync(new URL(path, import.meta.url), 'utf8');
 const { answers } = JSON.parse(read('../docs/vectors/signing.json'));
 
-/** Whatever is asked of it, it is there and does nothing. */
-const nothing = new Proxy(() => nothing, { get: (_, name) => (name === Symbol.toPrimitive ? () => '' : nothing), set: () => true });
-const handOut = `
-  return { told, of: async (secret, now) => {
-    caller = { secret: await crypto.subtle.importKey('raw', bytes(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']) };
-    skewMs = now * 1000 - Date.now();
-  } };`;
-const inWindow = new Function('document', 'location', 'addEventListener', 'fetch', 'setTimeout', 'clearTimeout', read('../src/http/page/script.js') + handOut);
-const page = inWindow(nothing, { hash: '' }, () => {}, async () => new Response('{}'), () => 0, () => {});
+// Of the module that asks the Signer, with what it keeps to itself.
+const asks = await import(`data:text/javascript,${encodeURIComponent(`${read('../src/http/page/ask.js')}\nexport { bytes, told };`)}`);
+const page = {
+  told: asks.told,
+  of: async (secret, now) => {
+    asks.session.caller = { secret: await crypto.subtle.importKey('raw', asks.bytes(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']) };
+    asks.session.skewMs = now * 1000 - Date.now();
+  },
+};
 
 test('the page takes an answer where it is proven, and nowhere else', async () => {
   for (const { name, proven, secret, requestSign, now, status, headers, body } of answers) {

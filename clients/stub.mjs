@@ -32,6 +32,53 @@ function chargeable(request) {
   return [200, `{"code":200,"msg":"success","data":{"count":${list.length},"page":${page},"size":${size},"list":[${shown.join(',')}]}}`];
 }
 
+/** Withdrawals, by caller and number. The answer to the first application of each is lost. */
+const payments = new Map();
+
+function withdrawal(request, body) {
+  const caller = request.headers['x-pay-key'];
+  if (request.method === 'GET') {
+    const number = new URL(request.url, 'http://stub').searchParams.get('outTradeNo');
+    if (number === 'taken') return done(`{"withdrawId":5,"outTradeNo":"taken","chainId":139,"currencyId":1391,"withdrawAddress":"0xother","withdrawAmount":1,"withdrawStatus":0}`);
+    return payments.has(`${caller} ${number}`) ? done(payments.get(`${caller} ${number}`)) : [200, '{"code":1404,"msg":"no such withdrawal","data":null}'];
+  }
+  const wanted = JSON.parse(body);
+  if (body !== `{"chainId":139,"currencyId":1391,"withdrawAddress":"0xAbC","withdrawAmount":"10.50","outTradeNo":"${wanted.outTradeNo}"}`) faults.push(`an odd withdrawal: ${body}`);
+  const known = `${caller} ${wanted.outTradeNo}`;
+  if (payments.has(known)) faults.push(`applied for twice: ${known}`);
+  if (wanted.outTradeNo === 'nobody knows') return null;
+  payments.set(known, `{"withdrawId":9007199254740993,"outTradeNo":"${wanted.outTradeNo}","chainId":139,"currencyId":1391,"withdrawAddress":"0xabc","withdrawAmount":10500000000000000000,"withdrawStatus":0}`);
+  return null;
+}
+
+const done = (data) => [200, `{"code":200,"msg":"success","data":${data}}`];
+const USER = 'u/1 &\u00e9';
+
+/** The other calls of the platform, each with what it has to be asked. */
+const CALLS = {
+  'POST /api/mer/subscribe/payment/create': (asked) => asked === '{"chainId":139,"planId":7,"externalUserId":"u-1","redirectionUrl":"https://shop.example/thanks","notifyUrl":"https://shop.example/hooks"}' && done('{"subscriptionId":9007199254740993,"paymentUrl":"/pay/a?b=c","expiration":1767225600}'),
+  'POST /api/mer/subscribe/cancel/create': (asked) => asked === '{"outTradeNo":"SUB1","redirectionUrl":"https://shop.example/bye","notifyUrl":"https://shop.example/hooks"}' && done('{"paymentUrl":"//elsewhere.example/pay","expiration":1767225600}'),
+  'GET /api/mer/subscribe/list?page=1&size=500': () => done('{"count":1,"list":[{"subscriptionId":9007199254740993,"outTradeNo":"SUB1"}]}'),
+  'GET /api/mer/conf/list/chain': () => done('[{"chainId":139,"chainName":"Ethereum"}]'),
+  'GET /api/mer/conf/list/currency?chainId=139': () => done('[{"currencyId":1391,"symbol":"USDT","decimals":18}]'),
+  'POST /api/mer/user/create': (asked) => JSON.parse(asked).uuid === USER && done('9007199254740993'),
+  [`GET /api/mer/user/detail?uuid=${encodeURIComponent(USER)}`]: () => done('{"uuid":"u","wallets":[]}'),
+  'GET /api/mer/user/detail?uuid=nobody': () => [404, '{"code":404,"msg":"no such user","data":null}'],
+  'GET /api/mer/recharge/detail?rechargeId=9007199254740993': () => done('{"rechargeId":9007199254740993}'),
+  'POST /PayTool/control/pause': (asked) => asked === '{"chainId":139,"why":"a drill"}' && [200, '{"code":1,"msg":"success","data":[{"chainId":139,"pausedSince":1767225600000}]}'],
+  'POST /PayTool/control/resume': (asked) => asked === '{"pauses":{"139":1767225600000}}' && [200, '{"code":1,"msg":"success","data":[{"chainId":139,"pausedSince":null}]}'],
+  'GET /PayTool/control': () => [200, '{"code":1,"msg":"success","data":[{"chainId":139,"pausedSince":1767225600000}]}'],
+  'GET /PayTool/charges?wallet=0xab&state=charged': () => [200, '{"code":1,"msg":"success","data":{"charges":[{"subscribeId":"7"}],"next":null}}'],
+};
+
+/** Everything that is asked for in another way than it should be is a fault. */
+function called(request, body) {
+  const call = CALLS[`${request.method} ${request.url}`];
+  const answer = call?.(body);
+  if (!answer) faults.push(`an odd call: ${request.method} ${request.url} ${body}`);
+  return answer ?? [404, '{"code":404,"msg":"no such call","data":null}'];
+}
+
 /** On one chain a batch of so many is refused for good; on the other one it takes too long at present. */
 function tooManyFor(url, count) {
   if (url.includes('/EVM/')) return count > 400 && [413, '{"code":0,"msg":"too many","description":null,"data":null}'];
@@ -96,6 +143,8 @@ const server = createServer((request, response) => {
     else if (request.url.startsWith('/impostor/')) answer = lie(request, body);
     else if (!signedRight(request, body)) answer = [401, '{"code":0,"msg":"signature or key is wrong","description":null,"data":null}'];
     else if (request.url.startsWith('/api/mer/subscribe/chargeable/list?')) answer = chargeable(request);
+    else if (request.url.startsWith('/api/mer/withdraw/')) answer = withdrawal(request, body);
+    else if (request.url.startsWith('/api/') || /^\/PayTool\/(control|charges)/.test(request.url)) answer = called(request, body);
     else if (request.method === 'POST') answer = bill(request, body);
     else answer = [404, '{"code":0,"msg":"no billing","description":null,"data":null}'];
     if (!answer) return request.socket.destroy();

@@ -1,6 +1,7 @@
 //! One way to start: `main` and every test call [`start`], and differ by their configuration only.
 //! [`assemble`] is the same without a port, for whoever brings a world of his own.
 
+pub mod charges;
 pub mod check;
 pub mod claims;
 mod confine;

@@ -9,6 +9,7 @@ mod attempt;
 mod brake;
 mod carried;
 mod claim;
+mod coin;
 mod decide;
 mod entry;
 mod gate;
@@ -31,6 +32,7 @@ pub use attempt::{
 pub use brake::Brake;
 pub use carried::{Carried, Undecodable};
 pub use claim::{Claim, ClaimState, ClaimedBy, PeriodNaming, Satisfied, Subject};
+pub use coin::{coins, decimal};
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, Unsettled, next_step};
 pub use entry::{BadField, Entry};
 pub use gate::{
@@ -51,5 +53,5 @@ pub use spelling::{Digits, Scalar, Spelling};
 pub use tx_record::{CallEnding, TxRecord};
 pub use verdict::{
     BlockRef, Execution, Foreign, ForeignEffect, ForeignTx, ItemOutcome, Landed, NoCharge, Opaque,
-    PlaceTakers, Taken, Verdict,
+    PlaceTakers, TakenAsTold, Verdict,
 };

@@ -3,6 +3,7 @@
 //! The only part of the crate that reads the environment. It opens no key, asks no node and judges
 //! no contract signature: `keys` and `chain` do that with what they are given here.
 
+mod asking;
 mod billing;
 mod callers;
 mod chain;
@@ -42,6 +43,7 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
+pub use asking::Asking;
 pub use billing::BillingConfig;
 pub use callers::{Caller, Rights};
 pub use chain::{
@@ -161,6 +163,28 @@ impl Config {
             })
         });
         faults.settle(keys)
+    }
+
+    /// What a running Signer is asked by, of a configuration that may have any fault elsewhere.
+    pub fn load_asking(path: Option<&Path>) -> Result<Asking, ConfigErrors> {
+        let faults = Faults::default();
+        let environment = process_environment(&faults);
+        let read = read_file(path, &faults).and_then(|text| {
+            let mut tree = layers::merge(&text, &environment, &faults)?;
+            places::start_at(path, &mut tree);
+            TableReader::read_all(&tree, &faults, |root| {
+                let http = root.section("http", HttpConfig::read);
+                let callers = callers::read_usable(root);
+                root.ignore_the_rest();
+                Ok(Asking::of(&http?, callers?))
+            })
+        });
+        faults.settle_read(read)
+    }
+
+    /// What this Signer is asked by once it runs.
+    pub fn asking(&self) -> Asking {
+        Asking::of(&self.http, self.callers.clone())
     }
 
     /// The same from a text and a list of environment variables. Looks at neither the environment

@@ -103,6 +103,7 @@ impl Engine {
         &self,
         switch: Switch,
         by: &str,
+        why: Option<String>,
     ) -> Result<Result<(), OtherPause>, NoVerdict> {
         let (chains, done): (Vec<PlatformChainId>, _) = match &switch {
             Switch::Pause(chains) => (chains.clone(), "paused: nothing new is signed"),
@@ -112,11 +113,12 @@ impl Engine {
         if let Some(unknown) = chains.iter().find(|chain| !lanes.of_chains.contains_key(chain)) {
             return Err(NoVerdict::UnknownChain(*unknown));
         }
-        let now = Pause { by: by.to_owned(), since_ms: self.journal.now_ms() };
+        let since_ms = self.journal.now_ms();
+        let now = Pause { by: by.to_owned(), since_ms, why: why.clone() };
         let told = self.journal.set_paused(switch, now).await?;
         if told.is_ok() {
             let chains = chains.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            warn!(chains, by, "{done}");
+            warn!(chains, by, why, "{done}");
         }
         Ok(told)
     }

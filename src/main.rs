@@ -1,16 +1,16 @@
 //! The command line. `serve` is what it does when nothing else is asked.
 
-use clap::{Args, Parser, Subcommand};
-use jiff::Timestamp;
+use clap::{Parser, Subcommand};
 use merchant_signer::app::{
-    self, Machine, Sockets, check, claims, copies, export, first, keystores, operate, totals,
+    self, Machine, Sockets, charges, check, claims, copies, export, first, keystores, operate,
+    totals,
 };
 use merchant_signer::billing::PlatformChainId;
 use merchant_signer::config::{Config, ConfigErrors, DatabaseUrl};
 use merchant_signer::journal::{HistoryHead, Journal, Renaming, mark_shares_the_disk};
 use merchant_signer::keys::SplitKeys;
 use merchant_signer::node::Http;
-use merchant_signer::{keys, owner_only, telemetry};
+use merchant_signer::{keys, telemetry};
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -76,7 +76,11 @@ enum Configured {
     /// Serve requests (the default).
     Serve,
     /// Check configuration, keys, journal and every chain; fails when something is wrong.
-    Check,
+    Check {
+        /// Fail also where there is something to be warned of.
+        #[arg(long)]
+        strict: bool,
+    },
     /// Verify every table of the journal against its history, and change nothing. The Signer must not be
     /// running; a copy of the journal of one that runs will do.
     Audit {
@@ -113,37 +117,16 @@ enum Configured {
     /// The journal as a whole.
     #[command(subcommand)]
     Journal(copies::JournalCommand),
-    /// Write every charge and every refusal, oldest first. A running Signer is asked in the name of a caller
-    /// that sees all.
-    Export(ExportCommand),
+    /// Write every charge and every refusal, oldest first; of a range what its blocks decided, which is what
+    /// `totals` sums up. A running Signer is asked in the name of a caller that sees all.
+    Export(export::ExportCommand),
+    /// Say what became of the charges of a subscription, a user or a wallet, newest first.
+    Charges(charges::ChargesCommand),
     /// Write the sums by day, chain and token of what blocks of a range decided; with --prove beside what the
     /// chain's own transfers say, and fail where they differ.
     Totals(totals::TotalsCommand),
     #[command(flatten)]
     Running(operate::RunningCommand),
-}
-
-#[derive(Args, Debug)]
-struct ExportCommand {
-    /// Charges accepted or refused at this time or later: 2026-01-31 (midnight UTC), or
-    /// 2026-01-31T12:00:00Z.
-    #[arg(long, value_parser = export::time)]
-    from: Option<Timestamp>,
-    /// Charges accepted before this time.
-    #[arg(long, value_parser = export::time)]
-    to: Option<Timestamp>,
-    /// `csv` or `jsonl`.
-    #[arg(long, default_value = "csv", value_parser = ["csv", "jsonl"])]
-    format: String,
-    /// Where to; standard output otherwise. A file that is there is not replaced.
-    #[arg(long)]
-    out: Option<PathBuf>,
-    /// Go on after this cursor: the last line of an export that was cut off has it.
-    #[arg(long)]
-    after: Option<String>,
-    /// Where the running Signer is, if not where the configuration says: `http://127.0.0.1:8080`.
-    #[arg(long)]
-    server: Option<String>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -232,6 +215,9 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<dyn Error>> {
+    if let Configured::Running(command) = command {
+        return ask(path, command);
+    }
     let config = Config::load(path)?;
     telemetry::start_logging(&config.log);
     if let Some(variable) = config.outbound.ignored_proxy() {
@@ -246,13 +232,13 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
         Configured::Serve => runtime.block_on(serve(config, path, sockets))?,
-        Configured::Check => {
+        Configured::Check { strict } => {
             let http = Http::new(config.outbound);
             let (keys, _) = SplitKeys::new(path);
             let machine = Machine { keys: &keys, ..Machine::real(&http) };
             let report = runtime.block_on(check::run(&config, machine));
             say(&report.to_string())?;
-            return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            return Ok(if report.passed(*strict) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Configured::Audit { file, kept } => {
             let (told, holds) = copies::audit(file.as_deref(), &config.journal, kept)?;
@@ -271,7 +257,10 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
         Configured::Claims(ClaimsCommand::Import { file, why }) => {
             say(&runtime.block_on(claims::import(&config.journal, file, why))?)?;
         }
-        Configured::Export(asked) => write_ledger(&runtime, &config, asked)?,
+        Configured::Export(asked) => runtime.block_on(export::run(&config, asked))?,
+        Configured::Charges(asked) => {
+            runtime.block_on(charges::run(&config, asked, &mut io::stdout()))?;
+        }
         Configured::Totals(asked) => {
             let dial = Http::new(config.outbound);
             let same = runtime.block_on(totals::run(&config, asked, &dial, &mut io::stdout()))?;
@@ -279,10 +268,7 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
         }
         Configured::Journal(command) => say(&copies::carry_out(&config.journal, command)?)?,
         Configured::Copies(command) => say(&copies::run(&config, command)?)?,
-        Configured::Running(command) => {
-            let well = runtime.block_on(operate::run(&config, command, &mut io::stdout()))?;
-            return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-        }
+        Configured::Running(command) => return ask(path, command),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -300,6 +286,15 @@ async fn networks(config: &Config, command: &NetworksCommand) -> Result<String, 
             app::networks::accept(config, PlatformChainId(*chain), why.clone()).await
         }
     }
+}
+
+/// Asks a running Signer, by what can be read of the configuration: nobody waits with a pause until all of it is
+/// right again.
+fn ask(path: Option<&Path>, command: &operate::RunningCommand) -> Result<ExitCode, Box<dyn Error>> {
+    let asking = command.asking(path)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let well = runtime.block_on(operate::run(&asking, command, &mut io::stdout()))?;
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 async fn serve(
@@ -346,24 +341,6 @@ async fn serve(
         spans.finish().await;
     }
     ended
-}
-
-fn write_ledger(
-    runtime: &tokio::runtime::Runtime,
-    config: &Config,
-    asked: &ExportCommand,
-) -> Result<(), Box<dyn Error>> {
-    let format = if asked.format == "jsonl" { export::Format::Jsonl } else { export::Format::Csv };
-    let (from, until) = (asked.from, asked.to);
-    let (after, server) = (asked.after.clone(), asked.server.clone());
-    let to: Box<dyn io::Write> = match &asked.out {
-        Some(path) => Box::new(owner_only::create(path)?),
-        None => Box::new(io::stdout()),
-    };
-    let wanted = export::Export { from, until, format, after, server };
-    let written = runtime.block_on(export::run(config, &wanted, to))?;
-    writeln!(io::stderr(), "{written} lines, complete")?;
-    Ok(())
 }
 
 /// Writes a first configuration.

@@ -18,7 +18,7 @@ use crate::billing::{
 use crate::config::{PolicyConfig, TokenLimits};
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Address, Selector, U256};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
 
 /// Why something is not signed: the rule that says so, and what to do. Nothing was signed or sent.
@@ -171,6 +171,11 @@ impl Policy {
             });
         }
         Ok(counts)
+    }
+
+    /// The limits of the tokens that may be charged, by the names of the configuration; none where any may be.
+    pub fn token_limits(&self) -> &BTreeMap<String, TokenLimits> {
+        &self.limits.tokens
     }
 
     /// What is limited in a day: the key, what is summed up, and how much it may come to.

@@ -2,7 +2,7 @@
 //
 //   sign, verifyCallback     the signature of requests and callbacks
 //   parse, stringify         JSON without loss: integers are BigInt, other numbers keep their text
-//   Platform                 reads what is due
+//   Platform                 every call of the platform: links, what is due, users, recharges, withdrawals
 //   verifyAnswer             the proof that an answer is the Signer's
 //   Signer                   bills it: splits, repeats what got no answer, sorts the verdicts
 //   RETRY                    what to do about a subscription that could not be charged
@@ -50,13 +50,17 @@ export class NotVerified extends Error {
  * `pathAndQuery`: of the notify address as it was given to the platform. `credentials`: {key: secret}
  * or {key: [secret, former secret]}. `now`: Unix seconds.
  */
-export function verifyCallback({ headers, pathAndQuery, body, credentials, method = 'POST', now = unixNow() }) {
+export function verifyCallback({ headers, pathAndQuery, body = '', credentials, method = 'POST', now = unixNow() }) {
   const key = header(headers, 'x-pay-key');
   const secrets = Object.hasOwn(credentials, key) ? [credentials[key]].flat() : [];
   if (secrets.some((secret) => typeof secret !== 'string' || secret === '')) throw new TypeError(`the secret of ${key} is empty`);
   proven(headers, now, (timestamp) => secrets.map((secret) => sign(secret, { timestamp, method, pathAndQuery, body })));
-  const text = typeof body === 'string' ? body : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
-  const event = parse(text);
+  let event;
+  try {
+    event = parse(typeof body === 'string' ? body : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch (cause) {
+    throw new NotVerified(`the signature holds, but the body is no JSON: ${cause.message}`, { cause });
+  }
   if (event === null || typeof event !== 'object' || Array.isArray(event) || event instanceof JsonNumber) {
     throw new NotVerified('the signature holds, but the body is no JSON object');
   }
@@ -112,10 +116,11 @@ export class JsonNumber {
   }
 }
 
-const DEEPEST = 200;
+/** So many objects and lists may be within each other, and so many digits does an integer have that is a BigInt. */
+const DEEPEST = 100, MOST_DIGITS = 1000;
 const TOKEN = /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|(true|false|null))/y;
 
-/** Reads JSON. Every integer becomes a BigInt, every other number a JsonNumber; objects have no prototype. */
+/** Reads JSON. Integers become BigInt (beyond 1,000 digits a JsonNumber), every other number a JsonNumber; objects have no prototype. */
 export function parse(text) {
   let at = 0;
   const fail = () => { throw new SyntaxError(`no JSON at position ${at}`); };
@@ -127,16 +132,21 @@ export function parse(text) {
     return token;
   };
   const value = (token, depth) => {
-    if (depth > DEEPEST) fail();
     const [, mark, string, number, word] = token;
-    if (string !== undefined) return JSON.parse(string);
-    if (number !== undefined) return /^-?[0-9]+$/.test(number) ? BigInt(number) : new JsonNumber(number);
+    if (string !== undefined) return words(string);
+    if (number !== undefined) return number.length <= MOST_DIGITS && /^-?[0-9]+$/.test(number) ? BigInt(number) : new JsonNumber(number);
     if (word !== undefined) return JSON.parse(word);
     if (mark === '[') return list(depth + 1);
     if (mark === '{') return object(depth + 1);
     return fail();
   };
+  const words = (string) => {
+    const read = JSON.parse(string);
+    if (/\p{Surrogate}/u.test(read)) throw new SyntaxError('half a surrogate pair');
+    return read;
+  };
   const list = (depth) => {
+    if (depth > DEEPEST) fail();
     const values = [];
     for (let token = next(); ; token = next()) {
       if (token[1] === ']' && values.length === 0) return values;
@@ -147,11 +157,13 @@ export function parse(text) {
     }
   };
   const object = (depth) => {
+    if (depth > DEEPEST) fail();
     const fields = Object.create(null);
     for (let token = next(), first = true; ; token = next(), first = false) {
       if (token[1] === '}' && first) return fields;
       if (token[2] === undefined) fail();
-      const name = JSON.parse(token[2]);
+      const name = words(token[2]);
+      if (name.startsWith('\u0000')) throw new SyntaxError('the name of a field begins with NUL');
       if (name in fields) throw new SyntaxError(`the field ${name} is there twice`);
       if (next()[1] !== ':') fail();
       fields[name] = value(next(), depth);
@@ -257,12 +269,145 @@ async function persistently(tries, pause, attempt, final = () => false) {
   }
 }
 
-/** The platform: `{url, key, secret}`, and if need be `timeout` (ms), `tries`, `pause` (s), `clock`. */
+/** Nobody knows whether a withdrawal was taken: ask again with the same `outTradeNo`. */
+export class NotKnown extends CallError {
+  name = 'NotKnown';
+}
+
+/** The `outTradeNo` belongs to another payment, which `withdrawId` names: nothing was applied for. */
+export class Conflict extends CallError {
+  name = 'Conflict';
+}
+
+/**
+ * The platform: `{url, key, secret}`, for links `paymentUrl` as well, and if need be `timeout` (ms), `tries`, `pause` (s),
+ * `clock`, and `notFoundCodes`, the codes of your platform for "no such record" beside 404.
+ *
+ * Only reads are repeated. Records are the platform's own, read by parse(); null is one that it does not have.
+ */
 export class Platform {
   #peer;
 
   constructor(peer) {
-    this.#peer = { tries: 4, pause: 0.25, ...checked(peer), signed: false };
+    this.#peer = { tries: 4, pause: 0.25, notFoundCodes: [], ...checked(peer), signed: false };
+  }
+
+  /** A link on which one user can subscribe to one plan: `{url, expiration, subscriptionId, answer}`. Each call makes a new order. */
+  async createLink({ chainId, planId, externalUserId, redirectionUrl, notifyUrl }) {
+    return this.#link('/api/mer/subscribe/payment/create', { chainId, planId, externalUserId, redirectionUrl, notifyUrl });
+  }
+
+  /** A link on which the user can end a subscription. */
+  async createCancelLink({ outTradeNo, redirectionUrl, notifyUrl }) {
+    return this.#link('/api/mer/subscribe/cancel/create', { outTradeNo, redirectionUrl, notifyUrl });
+  }
+
+  async #link(path, request) {
+    const root = this.#peer.paymentUrl;
+    if (typeof root !== 'string' || root === '') throw new TypeError('paymentUrl is missing');
+    const answer = await this.#change(path, request);
+    const page = answer?.paymentUrl;
+    // "//host" would be another host's page.
+    if (typeof page !== 'string' || !/^\/(?!\/)/.test(page)) throw new CallError(`paymentUrl ${page} is no path that begins with one /`, { status: 200 });
+    return { url: root.replace(/\/+$/, '') + page, expiration: answer.expiration, subscriptionId: answer.subscriptionId ?? null, answer };
+  }
+
+  /** The chains of the platform, with its own ids for them. */
+  async chains() {
+    return this.#read('/api/mer/conf/list/chain');
+  }
+
+  /** The currencies of one chain. */
+  async currencies(chainId) {
+    return this.#read(question('/api/mer/conf/list/currency', { chainId }));
+  }
+
+  /** Makes a user, or names the one that is there: the platform's id. */
+  async createUser(uuid) {
+    return this.#change('/api/mer/user/create', { uuid });
+  }
+
+  /** A user, with recharge addresses. */
+  async user(uuid) {
+    return this.#find(question('/api/mer/user/detail', { uuid }));
+  }
+
+  /** A recharge. */
+  async recharge(rechargeId) {
+    return this.#find(question('/api/mer/recharge/detail', { rechargeId }));
+  }
+
+  /** A withdrawal, by `{withdrawId}` or `{outTradeNo}`. */
+  async withdrawal(name) {
+    const known = Object.entries(name).filter(([field, value]) => ['withdrawId', 'outTradeNo'].includes(field) && value !== undefined);
+    if (known.length !== 1) throw new TypeError('name a withdrawal by withdrawId or by outTradeNo');
+    return this.#find(question('/api/mer/withdraw/detail', Object.fromEntries(known)));
+  }
+
+  /**
+   * Applies for a withdrawal, unless one with this `outTradeNo` is there: `{withdrawId, found}`. `withdrawAmount` is a decimal
+   * in text. May be repeated after any failure: it looks first. Throws Conflict where the number belongs to another payment,
+   * NotKnown where nobody can tell whether it was taken.
+   */
+  async withdraw({ chainId, currencyId, withdrawAddress, withdrawAmount, outTradeNo, notifyUrl }) {
+    if (typeof outTradeNo !== 'string' || outTradeNo.trim() === '') throw new TypeError('outTradeNo is what keeps a payment from being made twice');
+    const currency = (await this.currencies(chainId)).find((one) => String(one.currencyId) === String(currencyId));
+    if (!currency) throw new TypeError(`chain ${chainId} has no currency ${currencyId}`);
+    const wanted = { chainId: String(chainId), currencyId: String(currencyId), withdrawAddress: spelling(withdrawAddress), withdrawAmount: baseUnits(withdrawAmount, Number(currency.decimals)) };
+    const look = async () => {
+      const found = await this.withdrawal({ outTradeNo });
+      if (found === null) return null;
+      const has = { ...found, withdrawAddress: spelling(found.withdrawAddress) };
+      const other = Object.keys(wanted).find((field) => String(has[field]) !== wanted[field]);
+      if (other) throw Object.assign(new Conflict(`outTradeNo ${outTradeNo} is withdrawal ${found.withdrawId} already, with another ${other}`), { withdrawId: found.withdrawId });
+      return { withdrawId: found.withdrawId, found: true };
+    };
+    const before = await look();
+    if (before) return before;
+    try {
+      const answer = await this.#change('/api/mer/withdraw/apply', { chainId, currencyId, withdrawAddress, withdrawAmount, outTradeNo, notifyUrl });
+      if (answer?.withdrawId === undefined) throw new CallError('the answer names no withdrawal', { status: 200 });
+      return { withdrawId: answer.withdrawId, found: false };
+    } catch (error) {
+      if (!(error instanceof CallError)) throw error;
+      // A refusal may be for a number that was taken between the look and the application.
+      const after = await look().catch((why) => { if (why instanceof Conflict) throw why; return null; });
+      if (after) return after;
+      const perhaps = error.status === undefined || error.status === 200 && error.code === undefined || error.status === 408 || error.status >= 500;
+      throw perhaps ? new NotKnown(`whether the withdrawal was taken is not known; ask again with the same outTradeNo: ${error.message}`, { cause: error }) : error;
+    }
+  }
+
+  /** A read, repeated while what failed passes by itself. */
+  async #read(path) {
+    const { tries, pause } = this.#peer;
+    return persistently(tries, pause, () => this.#once('GET', path));
+  }
+
+  /** A read of one record. */
+  async #find(path) {
+    try {
+      return (await this.#read(path)) ?? null;
+    } catch (error) {
+      if (error.status === 404 || error.code === 404n || this.#peer.notFoundCodes.some((code) => BigInt(code) === error.code)) return null;
+      throw error;
+    }
+  }
+
+  /** What changes something is sent once. */
+  async #change(path, request) {
+    return this.#once('POST', path, stringify(request));
+  }
+
+  async #once(method, path, body) {
+    const answer = await call(this.#peer, method, path, body);
+    if (answer.envelope.code !== 200n || answer.status >= 300) throw answer.refused();
+    return answer.envelope.data;
+  }
+
+  /** Every subscription, each once; read like what is due. */
+  async subscriptions({ size = 500 } = {}) {
+    return this.#whole('/api/mer/subscribe/list', size);
   }
 
   /**
@@ -270,29 +415,27 @@ export class Platform {
    * again until that brings nothing new: entries change pages while they are read.
    */
   async chargeable({ size = 500 } = {}) {
+    return this.#whole('/api/mer/subscribe/chargeable/list', size);
+  }
+
+  async #whole(path, size) {
     const entries = new Map();
     for (let pass = 1; pass <= 5; pass += 1) {
       const before = entries.size;
-      let page = await this.#page(1, size, entries);
+      let page = await this.#page(path, 1, size, entries);
       const single = page.length < size && page.count <= BigInt(page.length);
       let last = 1;
-      while (!single && page.length > 0) page = await this.#page(++last, size, entries);
-      for (let number = last - 1; number >= 1 && !single; number -= 1) await this.#page(number, size, entries);
+      while (!single && page.length > 0) page = await this.#page(path, ++last, size, entries);
+      for (let number = last - 1; number >= 1 && !single; number -= 1) await this.#page(path, number, size, entries);
       if (entries.size === before || (single && pass === 1)) break;
     }
     return [...entries.values()];
   }
 
-  async #page(page, size, entries) {
-    const { tries, pause } = this.#peer;
-    const { status, envelope, refused } = await persistently(tries, pause, async () => {
-      const answer = await call(this.#peer, 'GET', `/api/mer/subscribe/chargeable/list?page=${page}&size=${size}`);
-      if (answer.envelope.code !== 200n || answer.status >= 300) throw answer.refused();
-      return answer;
-    });
-    const data = envelope.data;
+  async #page(path, page, size, entries) {
+    const data = await this.#read(`${path}?page=${page}&size=${size}`);
     const list = Array.isArray(data) ? data : data?.list;
-    if (!Array.isArray(list)) throw refused(`HTTP ${status}: data has no list`);
+    if (!Array.isArray(list)) throw new CallError('data has no list', { status: 200 });
     for (const entry of list) entries.set(String(idOf(entry)), entry);
     return { length: list.length, count: typeof data.count === 'bigint' ? data.count : 0n };
   }
@@ -332,6 +475,33 @@ export class Signer {
       if (answer.envelope.code !== 1n) throw answer.refused();
       return answer.envelope.data;
     });
+  }
+
+  /** One page of the ledger: `{charges, next}`. `asked`: the parameters of GET /PayTool/charges, `{wallet: '0x…', state: 'charged', after: next}`. */
+  async charges(asked = {}) {
+    const { tries, pause } = this.#peer;
+    return persistently(tries, pause, () => this.#control('GET', question('/PayTool/charges', asked)));
+  }
+
+  /** How the chains stand with whoever controls them. This and what follows need the key of a caller that may control. */
+  async control() {
+    return this.#control('GET', '/PayTool/control');
+  }
+
+  /** Has nothing new signed, on one chain or on all; `why` is kept in the history. */
+  async pause({ chainId, why } = {}) {
+    return this.#control('POST', '/PayTool/control/pause', stringify({ chainId, why }));
+  }
+
+  /** Ends pauses, each named by its chain and its `pausedSince` of control(): `{139: 1767225600000n}`. */
+  async resume(pauses) {
+    return this.#control('POST', '/PayTool/control/resume', stringify({ pauses }));
+  }
+
+  async #control(method, path, body) {
+    const answer = await call(this.#peer, method, path, body);
+    if (answer.envelope.code !== 1n) throw answer.refused();
+    return answer.envelope.data;
   }
 
   #parts(entries, families) {
@@ -418,6 +588,23 @@ function idOf(entry) {
   if (typeof id === 'number' && !Number.isSafeInteger(id)) throw new TypeError('an id was rounded: read the list with parse()');
   return id;
 }
+
+/** A path with its query, encoded as it is signed and sent. */
+function question(path, asked) {
+  const pairs = Object.entries(asked).filter(([, value]) => value !== undefined && value !== null);
+  return `${path}?${pairs.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join('&')}`;
+}
+
+/** A decimal in text as base units, digits. Refuses what is finer than the currency. */
+function baseUnits(decimal, decimals) {
+  const [, whole, part = ''] = /^([0-9]+)(?:\.([0-9]+))?$/.exec(decimal) ?? [];
+  if (whole === undefined || !(decimals >= 0)) throw new TypeError(`${decimal} is no decimal such as "10.5"`);
+  if (part.slice(decimals).replace(/0/g, '') !== '') throw new TypeError(`${decimal} is finer than ${decimals} decimals`);
+  return BigInt(whole + part.slice(0, decimals).padEnd(decimals, '0')).toString();
+}
+
+/** Hex addresses may be spelled in capitals for their checksum; base58 ones differ by case. */
+const spelling = (address) => (/^0x/i.test(address) ? address.toLowerCase() : address);
 
 function checked(peer) {
   for (const name of ['url', 'key', 'secret']) {

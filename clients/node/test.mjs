@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { NotProven, NotVerified, Platform, Signer, parse, sign, stringify, verifyAnswer, verifyCallback, whatToDo } from './merchant.mjs';
+import { Conflict, NotKnown, NotProven, NotVerified, Platform, Signer, parse, sign, stringify, verifyAnswer, verifyCallback, whatToDo } from './merchant.mjs';
 
-const { vectors, answers } = JSON.parse(readFileSync(new URL('../../docs/vectors/signing.json', import.meta.url)));
+const { vectors, answers, callback, bodies } = JSON.parse(readFileSync(new URL('../../docs/vectors/signing.json', import.meta.url)));
 
 test('every vector is made, accepted, and refused with one byte changed', () => {
   for (const { name, secret, sign: wanted, ...signed } of vectors) {
@@ -19,6 +19,17 @@ test('every vector is made, accepted, and refused with one byte changed', () => 
     assert.throws(() => check({ now: Number(signed.timestamp) + 61 }), /at most 60 s/, name);
     assert.throws(() => check({ credentials: { other: secret } }), NotVerified, name);
     assert.throws(() => check({ headers: { ...headers, 'x-pay-sign': `${wanted}, ${wanted}` } }), NotVerified, name);
+  }
+});
+
+test('of what is signed, JSON objects alone are taken, and all else is one error', () => {
+  assert.ok(bodies.length > 40);
+  for (const { name, taken, body, sign: made } of bodies) {
+    const raw = Buffer.from(body, 'base64');
+    const headers = { 'x-pay-key': 'k', 'x-pay-timestamp': callback.timestamp, 'x-pay-sign': made };
+    const check = () => verifyCallback({ headers, ...callback, body: raw, credentials: { k: callback.secret }, now: Number(callback.timestamp) });
+    if (taken) assert.equal(typeof check(), 'object', name);
+    else assert.throws(check, NotVerified, name);
   }
 });
 
@@ -55,6 +66,36 @@ test('every entry has exactly one end, whatever the Signer does', { skip: !proce
   await assert.rejects(stranger.status('x'), (error) => error instanceof NotProven && /signature or key is wrong/.test(error.message));
   assert.deepEqual(await new Signer(peer('node')).status('a/b?c'), []);
   assert.equal(whatToDo({ retry: 'constructor' }).who, 'operator');
+});
+
+test('every call of the platform asks and is answered without loss', { skip: !process.env.STUB && 'no $STUB' }, async () => {
+  const platform = new Platform({ ...peer('node'), paymentUrl: 'https://pay.example/', notFoundCodes: [1404] });
+  const notifyUrl = 'https://shop.example/hooks';
+  const link = await platform.createLink({ chainId: 139, planId: 7n, externalUserId: 'u-1', redirectionUrl: 'https://shop.example/thanks', notifyUrl });
+  assert.deepEqual([link.url, link.subscriptionId], ['https://pay.example/pay/a?b=c', 9007199254740993n]);
+  await assert.rejects(platform.createCancelLink({ outTradeNo: 'SUB1', redirectionUrl: 'https://shop.example/bye', notifyUrl }), /no path/);
+  assert.equal((await platform.subscriptions())[0].subscriptionId, 9007199254740993n);
+  assert.equal((await platform.chains())[0].chainId, 139n);
+  assert.equal((await platform.currencies(139))[0].decimals, 18n);
+  assert.equal(await platform.createUser('u/1 &\u00e9'), 9007199254740993n);
+  assert.equal((await platform.user('u/1 &\u00e9')).uuid, 'u');
+  assert.equal(await platform.user('nobody'), null);
+  assert.equal((await platform.recharge(9007199254740993n)).rechargeId, 9007199254740993n);
+  const payment = (outTradeNo) => ({ chainId: 139, currencyId: 1391, withdrawAddress: '0xAbC', withdrawAmount: '10.50', outTradeNo });
+  const taken = { withdrawId: 9007199254740993n, found: true };
+  assert.deepEqual(await platform.withdraw(payment('w-1')), taken, 'the answer was lost');
+  assert.deepEqual(await platform.withdraw(payment('w-1')), taken, 'and it is made once');
+  await assert.rejects(platform.withdraw(payment('taken')), (error) => error instanceof Conflict && error.withdrawId === 5n);
+  await assert.rejects(platform.withdraw(payment('nobody knows')), NotKnown);
+  await assert.rejects(platform.withdraw({ ...payment('w-2'), withdrawAmount: '0.0000000000000000001' }), TypeError);
+});
+
+test('the Signer tells charges and is paused', { skip: !process.env.STUB && 'no $STUB' }, async () => {
+  const signer = new Signer(peer('node'));
+  assert.equal((await signer.charges({ wallet: '0xab', state: 'charged' })).charges[0].subscribeId, '7');
+  const [paused] = await signer.pause({ chainId: 139, why: 'a drill' });
+  assert.equal((await signer.control())[0].pausedSince, paused.pausedSince);
+  assert.equal((await signer.resume({ 139: paused.pausedSince }))[0].pausedSince, null);
 });
 
 test('an impostor is no verdict', { skip: !process.env.STUB && 'no $STUB' }, async () => {

@@ -6,7 +6,7 @@
  *   sign, verifyCallback   the signature of requests and callbacks
  *   verifyAnswer           the proof that an answer is the Signer's
  *   parse, dump            JSON without loss: numbers that PHP would round keep their text
- *   Platform               reads what is due
+ *   Platform               every call of the platform: links, what is due, users, recharges, withdrawals
  *   Signer                 bills it: splits, repeats what got no answer, sorts the verdicts
  *   RETRY                  what to do about a subscription that could not be charged
  *
@@ -139,11 +139,14 @@ final class JsonNumber
     }
 }
 
+/** So many objects and lists may be within each other. */
+const DEEPEST = 100;
+
 /** Reads JSON. Integers of 64 bits become int, every other number a JsonNumber, objects a stdClass. */
 function parse(string $text): mixed
 {
     // PHP decides what is JSON; what it would round is found by the reader below.
-    json_decode($text, false, 200, JSON_THROW_ON_ERROR);
+    json_decode($text, false, DEEPEST + 1, JSON_THROW_ON_ERROR);
     $at = 0;
     return value($text, $at);
 }
@@ -231,6 +234,12 @@ class CallError extends \RuntimeException
         parent::__construct($message);
     }
 
+    /** Whether what was to be changed may have been changed: no answer, half an answer, or one of a peer in trouble. */
+    public function mayHaveHappened(): bool
+    {
+        return $this->status === null || ($this->status === 200 && $this->envelopeCode === null) || $this->status === 408 || $this->status >= 500;
+    }
+
     /** Whether it passes by itself: no answer, half an answer, 408, 429, 5xx. */
     public function passes(): bool
     {
@@ -241,6 +250,17 @@ class CallError extends \RuntimeException
 /** An answer that does not prove to be the Signer's, and so is none: nobody knows what became of the request. Post the same again. */
 final class NotProven extends CallError
 {
+}
+
+/** Nobody knows whether a withdrawal was taken: ask again with the same outTradeNo. */
+final class NotKnown extends CallError
+{
+}
+
+/** The outTradeNo belongs to another payment, which withdrawId names: nothing was applied for. */
+final class Conflict extends CallError
+{
+    public int|string|null $withdrawId = null;
 }
 
 /** Where and as whom to call: what Platform and Signer share. */
@@ -364,11 +384,178 @@ final class Peer
     }
 }
 
-/** The platform. */
+/**
+ * The platform. $paymentUrl is needed for links. $notFoundCodes: the codes of your platform for "no such record" beside
+ * 404. Only reads are repeated. Records are the platform's own, read by parse(); null is one that it does not have.
+ */
 final class Platform
 {
-    public function __construct(private readonly Peer $peer)
+    public function __construct(private readonly Peer $peer, private readonly ?string $paymentUrl = null, private readonly array $notFoundCodes = [])
     {
+    }
+
+    /** A link on which one user can subscribe to one plan: [url, expiration, subscriptionId, answer]. Each call makes a new order. */
+    public function createLink(int|string $chainId, int|string $planId, string $externalUserId, string $redirectionUrl, string $notifyUrl): array
+    {
+        return $this->link('/api/mer/subscribe/payment/create', ['chainId' => $chainId, 'planId' => $planId, 'externalUserId' => $externalUserId, 'redirectionUrl' => $redirectionUrl, 'notifyUrl' => $notifyUrl]);
+    }
+
+    /** A link on which the user can end a subscription. */
+    public function createCancelLink(string $outTradeNo, string $redirectionUrl, string $notifyUrl): array
+    {
+        return $this->link('/api/mer/subscribe/cancel/create', ['outTradeNo' => $outTradeNo, 'redirectionUrl' => $redirectionUrl, 'notifyUrl' => $notifyUrl]);
+    }
+
+    private function link(string $path, array $request): array
+    {
+        if ($this->paymentUrl === null) {
+            throw new \InvalidArgumentException('paymentUrl is missing');
+        }
+        $answer = $this->change($path, $request);
+        $page = $answer instanceof \stdClass ? ($answer->paymentUrl ?? null) : null;
+        // "//host" would be another host's page.
+        if (!is_string($page) || !preg_match('~\A/(?!/)~', $page)) {
+            throw new CallError("paymentUrl $page is no path that begins with one /", 200);
+        }
+        return ['url' => rtrim($this->paymentUrl, '/') . $page, 'expiration' => $answer->expiration ?? null, 'subscriptionId' => $answer->subscriptionId ?? null, 'answer' => $answer];
+    }
+
+    /** Every subscription, each once; read like what is due. @return list<\stdClass> */
+    public function subscriptions(int $size = 500): array
+    {
+        return $this->whole('/api/mer/subscribe/list', $size);
+    }
+
+    /** The chains of the platform, with its own ids for them. */
+    public function chains(): array
+    {
+        return $this->read('/api/mer/conf/list/chain');
+    }
+
+    /** The currencies of one chain. */
+    public function currencies(int|string $chainId): array
+    {
+        return $this->read(question('/api/mer/conf/list/currency', ['chainId' => $chainId]));
+    }
+
+    /** Makes a user, or names the one that is there: the platform's id. */
+    public function createUser(string $uuid): mixed
+    {
+        return $this->change('/api/mer/user/create', ['uuid' => $uuid]);
+    }
+
+    /** A user, with recharge addresses. */
+    public function user(string $uuid): ?\stdClass
+    {
+        return $this->find(question('/api/mer/user/detail', ['uuid' => $uuid]));
+    }
+
+    /** A recharge. */
+    public function recharge(int|string $rechargeId): ?\stdClass
+    {
+        return $this->find(question('/api/mer/recharge/detail', ['rechargeId' => $rechargeId]));
+    }
+
+    /** A withdrawal, by the platform's id or by the number that it was applied for with. */
+    public function withdrawal(int|string|null $withdrawId = null, ?string $outTradeNo = null): ?\stdClass
+    {
+        if (($withdrawId === null) === ($outTradeNo === null)) {
+            throw new \InvalidArgumentException('name a withdrawal by withdrawId or by outTradeNo');
+        }
+        return $this->find(question('/api/mer/withdraw/detail', ['withdrawId' => $withdrawId, 'outTradeNo' => $outTradeNo]));
+    }
+
+    /**
+     * Applies for a withdrawal, unless one with this $outTradeNo is there: [withdrawId, found]. $withdrawAmount is a decimal
+     * in text. May be repeated after any failure: it looks first. Throws Conflict where the number belongs to another
+     * payment, NotKnown where nobody can tell whether it was taken.
+     */
+    public function withdraw(int|string $chainId, int|string $currencyId, string $withdrawAddress, string $withdrawAmount, string $outTradeNo, ?string $notifyUrl = null): array
+    {
+        if (trim($outTradeNo) === '') {
+            throw new \InvalidArgumentException('outTradeNo is what keeps a payment from being made twice');
+        }
+        $currency = array_values(array_filter($this->currencies($chainId), fn ($one) => (string) $one->currencyId === (string) $currencyId))[0] ?? null;
+        if ($currency === null) {
+            throw new \InvalidArgumentException("chain $chainId has no currency $currencyId");
+        }
+        $units = baseUnits($withdrawAmount, (int) (string) $currency->decimals);
+        $wanted = ['chainId' => (string) $chainId, 'currencyId' => (string) $currencyId, 'withdrawAddress' => spelling($withdrawAddress), 'withdrawAmount' => $units];
+        if ($before = $this->applied($outTradeNo, $wanted)) {
+            return $before;
+        }
+        $request = ['chainId' => $chainId, 'currencyId' => $currencyId, 'withdrawAddress' => $withdrawAddress, 'withdrawAmount' => $withdrawAmount, 'outTradeNo' => $outTradeNo];
+        try {
+            $answer = $this->change('/api/mer/withdraw/apply', $request + ($notifyUrl === null ? [] : ['notifyUrl' => $notifyUrl]));
+            if (!isset($answer->withdrawId)) {
+                throw new CallError('the answer names no withdrawal', 200);
+            }
+            return ['withdrawId' => $answer->withdrawId, 'found' => false];
+        } catch (CallError $error) {
+            // A refusal may be for a number that was taken between the look and the application.
+            try {
+                $after = $this->applied($outTradeNo, $wanted);
+            } catch (Conflict $conflict) {
+                throw $conflict;
+            } catch (CallError) {
+                $after = null;
+            }
+            if ($after !== null) {
+                return $after;
+            }
+            throw $error->mayHaveHappened() ? new NotKnown("whether the withdrawal was taken is not known; ask again with the same outTradeNo: {$error->getMessage()}") : $error;
+        }
+    }
+
+    private function applied(string $number, array $wanted): ?array
+    {
+        $found = $this->withdrawal(outTradeNo: $number);
+        if ($found === null) {
+            return null;
+        }
+        foreach ($wanted as $field => $value) {
+            $has = (string) ($found->{$field} ?? '');
+            if (($field === 'withdrawAddress' ? spelling($has) : $has) !== $value) {
+                $conflict = new Conflict("outTradeNo $number is withdrawal $found->withdrawId already, with another $field");
+                $conflict->withdrawId = $found->withdrawId;
+                throw $conflict;
+            }
+        }
+        return ['withdrawId' => $found->withdrawId, 'found' => true];
+    }
+
+    /** A read, repeated while what failed passes by itself. */
+    private function read(string $path): mixed
+    {
+        return $this->peer->persistently(fn () => $this->once('GET', $path));
+    }
+
+    /** A read of one record. */
+    private function find(string $path): ?\stdClass
+    {
+        try {
+            return $this->read($path);
+        } catch (CallError $error) {
+            if ($error->status === 404 || in_array($error->envelopeCode, [404, ...$this->notFoundCodes], true)) {
+                return null;
+            }
+            throw $error;
+        }
+    }
+
+    /** What changes something is sent once. */
+    private function change(string $path, array $request): mixed
+    {
+        return $this->once('POST', $path, dump($request));
+    }
+
+    private function once(string $method, string $path, string $body = ''): mixed
+    {
+        [$status, $envelope, $refused] = $this->peer->call(false, $method, $path, $body);
+        if ($envelope->code !== 200 || $status >= 300) {
+            throw $refused();
+        }
+        return $envelope->data ?? null;
     }
 
     /**
@@ -379,20 +566,25 @@ final class Platform
      */
     public function chargeable(int $size = 500): array
     {
+        return $this->whole('/api/mer/subscribe/chargeable/list', $size);
+    }
+
+    private function whole(string $path, int $size): array
+    {
         $entries = [];
         for ($pass = 1; $pass <= 5; $pass++) {
             $before = count($entries);
-            [$length, $count] = $this->page(1, $size, $entries);
+            [$length, $count] = $this->page($path, 1, $size, $entries);
             if ($length < $size && $count <= $length) {
                 if ($pass === 1) {
                     break;
                 }
             } else {
                 for ($last = 2; $length > 0; $last++) {
-                    [$length] = $this->page($last, $size, $entries);
+                    [$length] = $this->page($path, $last, $size, $entries);
                 }
                 for ($page = $last - 2; $page >= 1; $page--) {
-                    $this->page($page, $size, $entries);
+                    $this->page($path, $page, $size, $entries);
                 }
             }
             if (count($entries) === $before) {
@@ -402,18 +594,12 @@ final class Platform
         return array_values($entries);
     }
 
-    private function page(int $page, int $size, array &$entries): array
+    private function page(string $path, int $page, int $size, array &$entries): array
     {
-        $data = $this->peer->persistently(function () use ($page, $size) {
-            [$status, $envelope, $refused] = $this->peer->call(false, 'GET', "/api/mer/subscribe/chargeable/list?page=$page&size=$size");
-            if ($envelope->code !== 200 || $status >= 300) {
-                throw $refused();
-            }
-            return $envelope->data ?? null;
-        });
+        $data = $this->read("$path?page=$page&size=$size");
         $list = $data instanceof \stdClass ? ($data->list ?? null) : $data;
         if (!is_array($list)) {
-            throw new CallError('the chargeable list has no list in it', 200);
+            throw new CallError('data has no list', 200);
         }
         foreach ($list as $entry) {
             $entries['id ' . idOf($entry)] = $entry;
@@ -459,6 +645,39 @@ final class Signer
             }
             return $envelope->data;
         });
+    }
+
+    /** One page of the ledger: charges, next. $asked: the parameters of GET /PayTool/charges, ['wallet' => '0x…', 'state' => 'charged']. */
+    public function charges(array $asked = []): \stdClass
+    {
+        return $this->peer->persistently(fn () => $this->told('GET', question('/PayTool/charges', $asked)));
+    }
+
+    /** How the chains stand with whoever controls them. This and what follows need the key of a caller that may control. */
+    public function control(): array
+    {
+        return $this->told('GET', '/PayTool/control');
+    }
+
+    /** Has nothing new signed, on one chain or on all; $why is kept in the history. */
+    public function pause(?int $chainId = null, ?string $why = null): array
+    {
+        return $this->told('POST', '/PayTool/control/pause', dump((object) array_filter(['chainId' => $chainId, 'why' => $why], fn ($one) => $one !== null)));
+    }
+
+    /** Ends pauses, each named by its chain and its pausedSince of control(): [139 => 1767225600000]. */
+    public function resume(array $pauses): array
+    {
+        return $this->told('POST', '/PayTool/control/resume', dump(['pauses' => (object) $pauses]));
+    }
+
+    private function told(string $method, string $path, string $body = ''): mixed
+    {
+        [, $envelope, $refused] = $this->peer->call(true, $method, $path, $body);
+        if ($envelope->code !== 1) {
+            throw $refused();
+        }
+        return $envelope->data ?? null;
     }
 
     private function parts(array $entries, array $families): array
@@ -567,6 +786,32 @@ function sortOut(\stdClass $envelope, array $part, array &$result): void
     foreach ($waiting as $entry) {
         $result['open'][] = ['entry' => $entry, 'why' => 'the Signer said nothing about it'];
     }
+}
+
+/** A path with its query, encoded as it is signed and sent. */
+function question(string $path, array $asked): string
+{
+    return $path . '?' . http_build_query(array_filter($asked, fn ($one) => $one !== null), '', '&', PHP_QUERY_RFC3986);
+}
+
+/** A decimal in text as base units, digits. Refuses what is finer than the currency. */
+function baseUnits(string $decimal, int $decimals): string
+{
+    if (!preg_match('/\A([0-9]+)(?:\.([0-9]+))?\z/', $decimal, $parts)) {
+        throw new \InvalidArgumentException("$decimal is no decimal such as \"10.5\"");
+    }
+    $part = $parts[2] ?? '';
+    if (trim(substr($part, $decimals), '0') !== '') {
+        throw new \InvalidArgumentException("$decimal is finer than $decimals decimals");
+    }
+    $digits = ltrim($parts[1] . str_pad(substr($part, 0, $decimals), $decimals, '0'), '0');
+    return $digits === '' ? '0' : $digits;
+}
+
+/** Hex addresses may be spelled in capitals for their checksum; base58 ones differ by case. */
+function spelling(string $address): string
+{
+    return stripos($address, '0x') === 0 ? strtolower($address) : $address;
 }
 
 /** The digits of an entry's id. */

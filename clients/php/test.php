@@ -5,6 +5,8 @@ declare(strict_types=1);
 
 require __DIR__ . '/merchant.php';
 
+use Merchant\Conflict;
+use Merchant\NotKnown;
 use Merchant\NotProven;
 use Merchant\NotVerified;
 use Merchant\Peer;
@@ -65,6 +67,18 @@ function answers(): void
     }
 }
 
+function bodies(): void
+{
+    $shared = json_decode(file_get_contents(__DIR__ . '/../../docs/vectors/signing.json'), true, 512, JSON_THROW_ON_ERROR);
+    same(count($shared['bodies']) > 40, true, 'there are bodies');
+    ['secret' => $secret, 'timestamp' => $at, 'pathAndQuery' => $path] = $shared['callback'];
+    foreach ($shared['bodies'] as $one) {
+        $headers = ['X-Pay-Key' => 'k', 'X-Pay-Timestamp' => $at, 'X-Pay-Sign' => $one['sign']];
+        $check = fn () => \Merchant\verifyCallback($headers, $path, base64_decode($one['body']), ['k' => $secret], 'POST', (int) $at);
+        $one['taken'] ? same($check() instanceof \stdClass, true, $one['name']) : throws(NotVerified::class, $check, $one['name']);
+    }
+}
+
 function json(): void
 {
     $max = '115792089237316195423570985008687907853269984665640564039457584007913129639935';
@@ -96,6 +110,35 @@ function calls(string $stub): void
     same($signer->status('a/b?c'), [], 'no billing');
     throws(NotProven::class, fn () => (new Signer(new Peer($stub, 'php', 'another')))->status('x'), 'a wrong secret');
     throws(\InvalidArgumentException::class, fn () => $signer->bill([$entries[0], $entries[0]], [139 => 'EVM', 136 => 'TVM']), 'a repeat');
+}
+
+function interfaces(string $stub): void
+{
+    $peer = new Peer($stub, 'php', 'the secret of the clients', pause: 0.01);
+    $platform = new Platform($peer, 'https://pay.example/', [1404]);
+    [$thanks, $bye, $hooks] = array_map(fn ($page) => "https://shop.example/$page", ['thanks', 'bye', 'hooks']);
+    $link = $platform->createLink(139, 7, 'u-1', $thanks, $hooks);
+    same([$link['url'], $link['subscriptionId']], ['https://pay.example/pay/a?b=c', 9007199254740993], 'a link');
+    throws(\Merchant\CallError::class, fn () => $platform->createCancelLink('SUB1', $bye, $hooks), "another host's page");
+    same($platform->subscriptions()[0]->subscriptionId, 9007199254740993, 'subscriptions');
+    same($platform->chains()[0]->chainId, 139, 'chains');
+    same($platform->currencies(139)[0]->decimals, 18, 'currencies');
+    same($platform->createUser("u/1 &\u{e9}"), 9007199254740993, 'a new user');
+    same($platform->user("u/1 &\u{e9}")->uuid, 'u', 'a user');
+    same($platform->user('nobody'), null, 'nobody');
+    same($platform->recharge(9007199254740993)->rechargeId, 9007199254740993, 'a recharge');
+    $pay = fn (string $number, string $amount = '10.50') => $platform->withdraw(139, 1391, '0xAbC', $amount, $number);
+    $taken = ['withdrawId' => 9007199254740993, 'found' => true];
+    same($pay('w-1'), $taken, 'the answer was lost');
+    same($pay('w-1'), $taken, 'and it is made once');
+    throws(Conflict::class, fn () => $pay('taken'), 'a number that is taken');
+    throws(NotKnown::class, fn () => $pay('nobody knows'), 'no trace');
+    throws(\InvalidArgumentException::class, fn () => $pay('w-2', '0.0000000000000000001'), 'finer than the currency');
+    $signer = new Signer($peer);
+    same($signer->charges(['wallet' => '0xab', 'state' => 'charged'])->charges[0]->subscribeId, '7', 'charges');
+    $paused = $signer->pause(139, 'a drill')[0]->pausedSince;
+    same($signer->control()[0]->pausedSince, $paused, 'control');
+    same($signer->resume([139 => $paused])[0]->pausedSince, null, 'resumed');
 }
 
 function impostor(string $stub): void
@@ -135,8 +178,9 @@ function sandbox(\stdClass $sandbox): void
 
 vectors();
 answers();
+bodies();
 json();
 nobody();
-getenv('STUB') ? [calls(getenv('STUB')), impostor(getenv('STUB'))] : print("calls skipped: no \$STUB\n");
+getenv('STUB') ? [calls(getenv('STUB')), interfaces(getenv('STUB')), impostor(getenv('STUB'))] : print("calls skipped: no \$STUB\n");
 getenv('SANDBOX') ? sandbox(json_decode(getenv('SANDBOX'))) : print("sandbox skipped: no \$SANDBOX\n");
 echo "ok\n";

@@ -2,8 +2,8 @@
 
 sign, verify_callback   the signature of requests and callbacks
 verify_answer           the proof that an answer is the Signer's
-parse, dump             JSON without loss: integers of any size, other numbers keep their text
-Platform                reads what is due
+parse, dump             JSON without loss: integers are exact, other numbers keep their text
+Platform                every call of the platform: links, what is due, users, recharges, withdrawals
 Signer                  bills it: splits, repeats what got no answer, sorts the verdicts
 RETRY                   what to do about a subscription that could not be charged
 
@@ -133,8 +133,25 @@ class JsonNumber(str):
 
 
 def parse(text):
-    """Reads JSON. Integers are exact at any size, every other number becomes a JsonNumber."""
-    return json.loads(text, parse_float=JsonNumber, parse_constant=_no_constant, object_pairs_hook=_fields)
+    """Reads JSON. Integers are exact (beyond 1,000 digits a JsonNumber), every other number becomes a JsonNumber."""
+    level = 0
+    for mark in re.findall(r"[][{}]", _STRING.sub("", text)):
+        level += 1 if mark in "[{" else -1
+        if level > DEEPEST:
+            raise ValueError(f"more than {DEEPEST} levels")
+    read = json.loads(text, parse_int=_integer, parse_float=JsonNumber, parse_constant=_no_constant, object_pairs_hook=_fields)
+    if "\\u" in text:
+        _whole_pairs(read)
+    return read
+
+
+#: So many objects and lists may be within each other, and so many digits does an integer have that is an int.
+DEEPEST, MOST_DIGITS = 100, 1000
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+def _integer(text):
+    return int(text) if len(text) <= MOST_DIGITS else JsonNumber(text)
 
 
 def _no_constant(word):
@@ -145,7 +162,22 @@ def _fields(pairs):
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise ValueError("a field is there twice")
+    if any(name.startswith("\0") for name in fields):
+        raise ValueError("the name of a field begins with NUL")
     return fields
+
+
+def _whole_pairs(value):
+    """Refuses half a surrogate pair, which no UTF-8 has."""
+    if isinstance(value, str):
+        value.encode("utf-8")
+    elif isinstance(value, list):
+        for one in value:
+            _whole_pairs(one)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            name.encode("utf-8")
+            _whole_pairs(one)
 
 
 def dump(value):
@@ -178,6 +210,12 @@ class CallError(Exception):
     def passes(self):
         """Whether it passes by itself: no answer, half an answer, 408, 429, 5xx."""
         return self.status is None or self.status in (200, 408, 429) or self.status >= 500
+
+
+    @property
+    def may_have_happened(self):
+        """Whether what was to be changed may have been changed: no answer, half an answer, or one of a peer in trouble."""
+        return self.status is None or (self.status == 200 and self.code is None) or self.status == 408 or self.status >= 500
 
 
 class NotProven(CallError):
@@ -268,11 +306,150 @@ def _envelope(text):
         return None
 
 
-class Platform:
-    """The platform. Options: timeout, tries, pause (seconds), clock."""
+class NotKnown(CallError):
+    """Nobody knows whether a withdrawal was taken: ask again with the same out_trade_no."""
 
-    def __init__(self, url, key, secret, **options):
+
+class Conflict(CallError):
+    """The out_trade_no belongs to another payment, which withdraw_id names: nothing was applied for."""
+
+    withdraw_id = None
+
+
+class Platform:
+    """The platform. Options: timeout, tries, pause (seconds), clock.
+
+    payment_url is needed for links. not_found_codes: the codes of your platform for "no such record" beside 404.
+    Only reads are repeated. Records are the platform's own, read by parse(); None is one that it does not have.
+    """
+
+    def __init__(self, url, key, secret, payment_url=None, not_found_codes=(), **options):
         self._peer = _Peer(url, key, secret, signed=False, **options)
+        self._payment_url, self._not_found = payment_url, {404, *not_found_codes}
+
+    def create_link(self, chain_id, plan_id, external_user_id, redirection_url, notify_url):
+        """A link on which one user can subscribe to one plan: {url, expiration, subscriptionId, answer}. Each call makes a new order."""
+        request = {"chainId": chain_id, "planId": plan_id, "externalUserId": external_user_id, "redirectionUrl": redirection_url, "notifyUrl": notify_url}
+        return self._link("/api/mer/subscribe/payment/create", request)
+
+    def create_cancel_link(self, out_trade_no, redirection_url, notify_url):
+        """A link on which the user can end a subscription."""
+        request = {"outTradeNo": out_trade_no, "redirectionUrl": redirection_url, "notifyUrl": notify_url}
+        return self._link("/api/mer/subscribe/cancel/create", request)
+
+    def _link(self, path, request):
+        if not self._payment_url:
+            raise ValueError("payment_url is missing")
+        answer = self._change(path, request)
+        page = answer.get("paymentUrl") if isinstance(answer, dict) else None
+        # "//host" would be another host's page.
+        if not isinstance(page, str) or not re.match(r"/(?!/)", page):
+            raise CallError(f"paymentUrl {page} is no path that begins with one /", 200)
+        url = self._payment_url.rstrip("/") + page
+        return {"url": url, "expiration": answer.get("expiration"), "subscriptionId": answer.get("subscriptionId"), "answer": answer}
+
+    def subscriptions(self, size=500):
+        """Every subscription, each once; read like what is due."""
+        return self._whole("/api/mer/subscribe/list", size)
+
+    def chains(self):
+        """The chains of the platform, with its own ids for them."""
+        return self._read("/api/mer/conf/list/chain")
+
+    def currencies(self, chain_id):
+        """The currencies of one chain."""
+        return self._read(_question("/api/mer/conf/list/currency", {"chainId": chain_id}))
+
+    def create_user(self, uuid):
+        """Makes a user, or names the one that is there: the platform's id."""
+        return self._change("/api/mer/user/create", {"uuid": uuid})
+
+    def user(self, uuid):
+        """A user, with recharge addresses."""
+        return self._find(_question("/api/mer/user/detail", {"uuid": uuid}))
+
+    def recharge(self, recharge_id):
+        """A recharge."""
+        return self._find(_question("/api/mer/recharge/detail", {"rechargeId": recharge_id}))
+
+    def withdrawal(self, withdraw_id=None, out_trade_no=None):
+        """A withdrawal, by the platform's id or by the number that it was applied for with."""
+        if (withdraw_id is None) == (out_trade_no is None):
+            raise ValueError("name a withdrawal by withdraw_id or by out_trade_no")
+        return self._find(_question("/api/mer/withdraw/detail", {"withdrawId": withdraw_id, "outTradeNo": out_trade_no}))
+
+    def withdraw(self, chain_id, currency_id, withdraw_address, withdraw_amount, out_trade_no, notify_url=None):
+        """Applies for a withdrawal, unless one with this out_trade_no is there: {withdrawId, found}.
+
+        withdraw_amount is a decimal in text. May be repeated after any failure: it looks first. Raises Conflict where
+        the number belongs to another payment, NotKnown where nobody can tell whether it was taken.
+        """
+        if not isinstance(out_trade_no, str) or not out_trade_no.strip():
+            raise ValueError("out_trade_no is what keeps a payment from being made twice")
+        currency = next((one for one in self.currencies(chain_id) if str(one["currencyId"]) == str(currency_id)), None)
+        if currency is None:
+            raise ValueError(f"chain {chain_id} has no currency {currency_id}")
+        units = _base_units(withdraw_amount, int(currency["decimals"]))
+        wanted = {"chainId": str(chain_id), "currencyId": str(currency_id), "withdrawAddress": _spelling(withdraw_address), "withdrawAmount": str(units)}
+        before = self._applied(out_trade_no, wanted)
+        if before:
+            return before
+        request = {"chainId": chain_id, "currencyId": currency_id, "withdrawAddress": withdraw_address, "withdrawAmount": withdraw_amount, "outTradeNo": out_trade_no}
+        if notify_url is not None:
+            request["notifyUrl"] = notify_url
+        try:
+            answer = self._change("/api/mer/withdraw/apply", request)
+            if not isinstance(answer, dict) or "withdrawId" not in answer:
+                raise CallError("the answer names no withdrawal", 200)
+            return {"withdrawId": answer["withdrawId"], "found": False}
+        except CallError as error:
+            # A refusal may be for a number that was taken between the look and the application.
+            try:
+                after = self._applied(out_trade_no, wanted)
+            except Conflict:
+                raise
+            except CallError:
+                after = None
+            if after:
+                return after
+            if error.may_have_happened:
+                raise NotKnown(f"whether the withdrawal was taken is not known; ask again with the same out_trade_no: {error}") from error
+            raise
+
+    def _applied(self, number, wanted):
+        found = self.withdrawal(out_trade_no=number)
+        if found is None:
+            return None
+        has = {**found, "withdrawAddress": _spelling(str(found.get("withdrawAddress")))}
+        other = next((field for field, value in wanted.items() if str(has.get(field)) != value), None)
+        if other:
+            conflict = Conflict(f"outTradeNo {number} is withdrawal {found['withdrawId']} already, with another {other}")
+            conflict.withdraw_id = found["withdrawId"]
+            raise conflict
+        return {"withdrawId": found["withdrawId"], "found": True}
+
+    def _read(self, path):
+        """A read, repeated while what failed passes by itself."""
+        return self._peer.persistently(lambda: self._once("GET", path))
+
+    def _find(self, path):
+        """A read of one record."""
+        try:
+            return self._read(path)
+        except CallError as error:
+            if error.status == 404 or error.code in self._not_found:
+                return None
+            raise
+
+    def _change(self, path, request):
+        """What changes something is sent once."""
+        return self._once("POST", path, dump(request))
+
+    def _once(self, method, path, body=None):
+        status, envelope, refused = self._peer.call(method, path, body)
+        if envelope["code"] != 200 or status >= 300:
+            raise refused()
+        return envelope.get("data")
 
     def chargeable(self, size=500):
         """Everything that is due, each subscription once.
@@ -280,10 +457,13 @@ class Platform:
         Reads the pages from the first to the last and back, and again until that brings nothing new:
         entries change pages while they are read.
         """
+        return self._whole("/api/mer/subscribe/chargeable/list", size)
+
+    def _whole(self, path, size):
         entries = {}
         for one in range(5):
             before = len(entries)
-            length, count = self._page(1, size, entries)
+            length, count = self._page(path, 1, size, entries)
             if length < size and count <= length:
                 if one == 0:
                     break
@@ -291,26 +471,18 @@ class Platform:
                 last = 1
                 while length > 0:
                     last += 1
-                    length, _ = self._page(last, size, entries)
+                    length, _ = self._page(path, last, size, entries)
                 for page in range(last - 1, 0, -1):
-                    self._page(page, size, entries)
+                    self._page(path, page, size, entries)
             if len(entries) == before:
                 break
         return list(entries.values())
 
-    def _page(self, page, size, entries):
-        path = f"/api/mer/subscribe/chargeable/list?page={page}&size={size}"
-
-        def attempt():
-            status, envelope, refused = self._peer.call("GET", path)
-            if envelope["code"] != 200 or status >= 300:
-                raise refused()
-            return envelope.get("data")
-
-        data = self._peer.persistently(attempt)
+    def _page(self, path, page, size, entries):
+        data = self._read(f"{path}?page={page}&size={size}")
         listed = data.get("list") if isinstance(data, dict) else data
         if not isinstance(listed, list):
-            raise CallError("the chargeable list has no list in it", 200)
+            raise CallError("data has no list", 200)
         for entry in listed:
             entries[_id_of(entry)] = entry
         count = data.get("count") if isinstance(data, dict) else None
@@ -349,6 +521,29 @@ class Signer:
             return envelope["data"]
 
         return self._peer.persistently(attempt)
+
+    def charges(self, **asked):
+        """One page of the ledger: {charges, next}. asked: the parameters of GET /PayTool/charges, wallet="0x…", state="charged"."""
+        return self._peer.persistently(lambda: self._control("GET", _question("/PayTool/charges", asked)))
+
+    def control(self):
+        """How the chains stand with whoever controls them. This and what follows need the key of a caller that may control."""
+        return self._control("GET", "/PayTool/control")
+
+    def pause(self, chain_id=None, why=None):
+        """Has nothing new signed, on one chain or on all; why is kept in the history."""
+        asked = {"chainId": chain_id, "why": why}
+        return self._control("POST", "/PayTool/control/pause", {name: value for name, value in asked.items() if value is not None})
+
+    def resume(self, pauses):
+        """Ends pauses, each named by its chain and its pausedSince of control(): {139: 1767225600000}."""
+        return self._control("POST", "/PayTool/control/resume", {"pauses": {str(chain): since for chain, since in pauses.items()}})
+
+    def _control(self, method, path, body=None):
+        _, envelope, refused = self._peer.call(method, path, None if body is None else dump(body))
+        if envelope["code"] != 1:
+            raise refused()
+        return envelope.get("data")
 
     def _parts(self, entries, families):
         chains, seen = {}, set()
@@ -428,6 +623,28 @@ def _sort(envelope, part, result):
         if waiting.pop(number, None) is not None:
             result["sent"].append({"txHash": one.get("txHash"), "state": one.get("state"), "subscriptionIds": [number]})
     result["open"] += [{"entry": entry, "why": "the Signer said nothing about it"} for entry in waiting.values()]
+
+
+def _question(path, asked):
+    """A path with its query, encoded as it is signed and sent."""
+    pairs = [(name, str(value)) for name, value in asked.items() if value is not None]
+    return f"{path}?{urllib.parse.urlencode(pairs, quote_via=urllib.parse.quote, safe='')}"
+
+
+def _base_units(decimal, decimals):
+    """A decimal in text as base units. Refuses what is finer than the currency."""
+    parts = re.fullmatch(r"([0-9]+)(?:\.([0-9]+))?", decimal) if isinstance(decimal, str) else None
+    if not parts:
+        raise ValueError(f'{decimal} is no decimal such as "10.5"')
+    whole, part = parts[1], parts[2] or ""
+    if part[decimals:].strip("0"):
+        raise ValueError(f"{decimal} is finer than {decimals} decimals")
+    return int(whole + part[:decimals].ljust(decimals, "0"))
+
+
+def _spelling(address):
+    """Hex addresses may be spelled in capitals for their checksum; base58 ones differ by case."""
+    return address.lower() if address[:2] in ("0x", "0X") else address
 
 
 def _id_of(entry):

@@ -1,5 +1,6 @@
 """The Python client against the vectors, the stub ($STUB) and, where one runs, the sandbox ($SANDBOX)."""
 
+import base64
 import json
 import os
 import pathlib
@@ -8,7 +9,7 @@ import unittest
 import merchant
 
 SHARED = json.loads((pathlib.Path(__file__).parents[2] / "docs/vectors/signing.json").read_text("utf-8"))
-VECTORS, ANSWERS = SHARED["vectors"], SHARED["answers"]
+VECTORS, ANSWERS, CALLBACK, BODIES = (SHARED[name] for name in ("vectors", "answers", "callback", "bodies"))
 STUB, SANDBOX = os.environ.get("STUB"), os.environ.get("SANDBOX")
 
 
@@ -47,6 +48,18 @@ class Vectors(unittest.TestCase):
                     self.assertRaises(merchant.NotVerified, merchant.verify_answer, *given)
 
 
+    def test_of_what_is_signed_json_objects_alone_are_taken_and_all_else_is_one_error(self):
+        self.assertGreater(len(BODIES), 40)
+        for one in BODIES:
+            with self.subTest(one["name"]):
+                headers = {"X-Pay-Key": "k", "X-Pay-Timestamp": CALLBACK["timestamp"], "X-Pay-Sign": one["sign"]}
+                given = (headers, CALLBACK["pathAndQuery"], base64.b64decode(one["body"]), {"k": CALLBACK["secret"]}, "POST", int(CALLBACK["timestamp"]))
+                if one["taken"]:
+                    self.assertIsInstance(merchant.verify_callback(*given), dict)
+                else:
+                    self.assertRaises(merchant.NotVerified, merchant.verify_callback, *given)
+
+
 class Json(unittest.TestCase):
     def test_it_goes_through_without_loss(self):
         text = '{"a":[1,%d,-0.5e3,1e400,"a,b:{\\"",{},[]],"":true,"n":null}' % (2**256 - 1)
@@ -75,6 +88,38 @@ class Calls(unittest.TestCase):
             merchant.Signer(**{**peer, "secret": "another"}).status("x")
         with self.assertRaisesRegex(ValueError, "twice"):
             signer.bill([entries[0], entries[0]], {139: "EVM", 136: "TVM"})
+
+    @unittest.skipUnless(STUB, "no $STUB")
+    def test_every_call_of_the_platform_asks_and_is_answered_without_loss(self):
+        platform = merchant.Platform(STUB, "python", "the secret of the clients", "https://pay.example/", (1404,), pause=0.01)
+        thanks, bye, hooks = (f"https://shop.example/{page}" for page in ("thanks", "bye", "hooks"))
+        link = platform.create_link(139, 7, "u-1", thanks, hooks)
+        self.assertEqual((link["url"], link["subscriptionId"]), ("https://pay.example/pay/a?b=c", 9007199254740993))
+        self.assertRaisesRegex(merchant.CallError, "no path", platform.create_cancel_link, "SUB1", bye, hooks)
+        self.assertEqual(platform.subscriptions()[0]["subscriptionId"], 9007199254740993)
+        self.assertEqual(platform.chains()[0]["chainId"], 139)
+        self.assertEqual(platform.currencies(139)[0]["decimals"], 18)
+        self.assertEqual(platform.create_user("u/1 &\u00e9"), 9007199254740993)
+        self.assertEqual(platform.user("u/1 &\u00e9")["uuid"], "u")
+        self.assertIsNone(platform.user("nobody"))
+        self.assertEqual(platform.recharge(9007199254740993)["rechargeId"], 9007199254740993)
+        payment = (139, 1391, "0xAbC", "10.50")
+        taken = {"withdrawId": 9007199254740993, "found": True}
+        self.assertEqual(platform.withdraw(*payment, "w-1"), taken, "the answer was lost")
+        self.assertEqual(platform.withdraw(*payment, "w-1"), taken, "and it is made once")
+        with self.assertRaises(merchant.Conflict) as other:
+            platform.withdraw(*payment, "taken")
+        self.assertEqual(other.exception.withdraw_id, 5)
+        self.assertRaises(merchant.NotKnown, platform.withdraw, *payment, "nobody knows")
+        self.assertRaises(ValueError, platform.withdraw, 139, 1391, "0xAbC", "0.0000000000000000001", "w-2")
+
+    @unittest.skipUnless(STUB, "no $STUB")
+    def test_the_signer_tells_charges_and_is_paused(self):
+        signer = merchant.Signer(STUB, "python", "the secret of the clients")
+        self.assertEqual(signer.charges(wallet="0xab", state="charged")["charges"][0]["subscribeId"], "7")
+        paused = signer.pause(139, "a drill")[0]["pausedSince"]
+        self.assertEqual(signer.control()[0]["pausedSince"], paused)
+        self.assertIsNone(signer.resume({139: paused})[0]["pausedSince"])
 
     @unittest.skipUnless(STUB, "no $STUB")
     def test_an_impostor_is_no_verdict(self):

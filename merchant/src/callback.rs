@@ -1,7 +1,7 @@
 //! Callbacks: the platform's word that something happened, checked before anything looks at it.
 //!
-//! [`verify`] is the whole check as a plain function; [`web`] is the same as an axum extractor and
-//! router. What the interface leaves open is decided so:
+//! [`verify`] is the whole check as a plain function; `web` (feature `server`) is the same as an axum
+//! extractor and router. What the interface leaves open is decided so:
 //!
 //! * The signature travels in the three headers of a request; a body field `sign` is a field like any
 //!   other.
@@ -10,9 +10,13 @@
 //!   [`Receiver::with_signed_path`].
 //! * A signature older than 60 s is refused. A copy of a callback within those 60 s verifies: hold
 //!   [`Event::key`] against what was seen before.
+//! * A body is JSON that every language reads alike, or it is refused: an object in UTF-8, each name once in its
+//!   object and none that begins with NUL, at most 100 levels, surrogates in pairs, numbers of any size.
 //! * A callback is a hint. That a charge was made is proven by the chain alone.
 
+mod borders;
 mod event;
+#[cfg(feature = "server")]
 pub mod web;
 
 pub use event::{Event, NotAnEvent};

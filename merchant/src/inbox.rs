@@ -28,7 +28,7 @@ pub use shelf::ShelfFailed;
 
 use crate::Client;
 use crate::callback::Receiver;
-use crate::clock::SystemClock;
+use crate::clock::PauseClock;
 use crate::sign::Credentials;
 use crate::signer::SignerClient;
 use crate::stop::stopped;
@@ -44,9 +44,13 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+
+/// How often a sandbox's clock is looked at.
+const BEAT: Duration = Duration::from_millis(250);
 
 /// Receive callbacks, keep them, and hand them on.
 #[derive(Clone, Debug, Args)]
@@ -66,9 +70,12 @@ pub struct InboxOptions {
     /// How long a billing that the Signer does not know may still become known, seconds
     #[arg(long, default_value_t = 3600)]
     pub patience: u32,
-    /// Makes every pause so many times shorter: for a sandbox whose time moves
+    /// Makes every pause so many times shorter: for tests
     #[arg(long, default_value_t = 1, hide = true)]
     pub pace: u32,
+    /// Where a sandbox tells its time, which all pauses then follow: http://127.0.0.1:7102/sandbox
+    #[arg(long, value_name = "URL")]
+    pub clock: Option<Url>,
 }
 
 /// Whom the inbox speaks with.
@@ -114,31 +121,33 @@ pub enum InboxError {
     },
 }
 
-/// The time of this machine, Unix milliseconds.
-fn now_ms() -> i64 {
-    SystemClock.now_ms()
-}
-
 /// Runs `merchant inbox` until it is told to stop.
 pub async fn inbox(options: InboxOptions, peers: InboxConnections) -> Result<(), InboxError> {
     let (shelf, failed) = Shelf::open(&options.state)?;
+    let clock = PauseClock::of(options.clock.as_ref());
+    clock.follow().await;
     let metrics = Arc::new(Metrics::new());
     let mut loops = JoinSet::new();
     let pace = i64::from(options.pace.max(1));
+    if clock.is_followed() {
+        loops.spawn(keep_up(clock.clone()));
+    }
     let checks = peers.signer.is_some();
     if let Some(signer) = peers.signer {
         let patience_ms = i64::from(options.patience).saturating_mul(1000);
         let (shelf, metrics, platform) = (shelf.clone(), Arc::clone(&metrics), peers.platform);
-        loops.spawn(Checker { shelf, signer, platform, patience_ms, pace, metrics }.run());
+        let clock = clock.clone();
+        loops.spawn(Checker { clock, shelf, signer, platform, patience_ms, pace, metrics }.run());
     }
     if let Some((url, secret)) = peers.onward {
         let wrong = |why: String| InboxError::Onward { url: url.clone(), why };
         let address = Url::parse(&url).map_err(|error| wrong(error.to_string()))?;
         let http = push::http(&url).map_err(|error| wrong(error.to_string()))?;
         let (shelf, metrics) = (shelf.clone(), Arc::clone(&metrics));
-        loops.spawn(Pusher { shelf, http, address, secret, pace, metrics }.run());
+        let clock = clock.clone();
+        loops.spawn(Pusher { clock, shelf, http, address, secret, pace, metrics }.run());
     }
-    let doors = Arc::new(Doors { shelf, metrics, private: vec![peers.private], checks });
+    let doors = Arc::new(Doors { clock, shelf, metrics, private: vec![peers.private], checks });
     let (callbacks, feed) = (bind(options.listen).await?, bind(options.private).await?);
     tell(&callbacks, &feed);
     tokio::select! {
@@ -151,6 +160,14 @@ pub async fn inbox(options: InboxOptions, peers: InboxConnections) -> Result<(),
         },
         _ = failed => Err(ShelfFailed.into()),
         () = stopped() => Ok(()),
+    }
+}
+
+/// Follows a clock for as long as the program runs.
+async fn keep_up(clock: PauseClock) -> Result<(), ShelfFailed> {
+    loop {
+        tokio::time::sleep(BEAT).await;
+        clock.follow().await;
     }
 }
 

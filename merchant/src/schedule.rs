@@ -28,6 +28,7 @@ pub use options::{ChainAndId, ChainFamily, ChainFamilyError, Connections, Schedu
 pub use run::RunReport;
 pub use standing::Whereabouts;
 
+use crate::clock::PauseClock;
 use crate::error::CallError;
 use crate::stop::stopped;
 use crate::store::StoreError;
@@ -107,7 +108,8 @@ pub async fn run_once(
 fn open(options: &ScheduleOptions, connections: Connections) -> Result<Scheduler, ScheduleError> {
     let (peers, setup) = (connections.peers()?, options.setup());
     let (book, metrics) = (Book::open(&options.state)?, Arc::new(Metrics::new()));
-    Ok(Scheduler { book, peers, setup, metrics })
+    let clock = PauseClock::of(options.clock.as_ref());
+    Ok(Scheduler { book, peers, setup, metrics, clock })
 }
 
 /// Where a subscription stands, by the platform's ids of the chain and of itself; `None` if no list
@@ -145,6 +147,7 @@ async fn forever(scheduler: &mut Scheduler, pause: Duration) -> Result<(), Sched
         let next = tokio::time::Instant::now().checked_add(pause);
         while next.is_some_and(|next| tokio::time::Instant::now() < next) {
             tokio::time::sleep(TICK.min(pause)).await;
+            scheduler.clock.follow().await;
             let mut between = RunReport::default();
             scheduler.post_all(&mut between).await?;
             scheduler.tend(&mut between).await?;

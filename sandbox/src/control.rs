@@ -177,11 +177,17 @@ pub(crate) enum Decision {
 /// What goes wrong.
 #[derive(Args, Debug)]
 pub(crate) struct Fault {
-    /// reorg, node-down, fees, drain, revoke or block.
+    /// On a chain: reorg, node-down, fees, drain, revoke, block, late. On the way: api, signer, callbacks.
     kind: String,
     /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
     #[arg(long)]
-    chain: u32,
+    chain: Option<u32>,
+    /// Of api and signer: down, slow, lost or garbled. Of callbacks: down, lost or twice.
+    #[arg(long, default_value = "down")]
+    how: String,
+    /// How often that happens; until --off if not said.
+    #[arg(long)]
+    times: Option<u64>,
     /// The wallet of drain, revoke and block: a tester's name or an address of the sandbox.
     #[arg(long)]
     wallet: Option<String>,
@@ -197,7 +203,7 @@ pub(crate) struct Fault {
     /// The base fee (wei) or the price of energy (sun).
     #[arg(long)]
     price: Option<u64>,
-    /// Make it well again: node-down, fees, block.
+    /// Make it well again: node-down, fees, block, late, api, signer, callbacks.
     #[arg(long)]
     off: bool,
 }
@@ -206,7 +212,7 @@ impl Fault {
     fn body(&self) -> Value {
         json!({
             "kind": self.kind, "chainId": self.chain, "wallet": self.wallet, "depth": self.depth, "keep": !self.lose,
-            "amount": self.amount, "price": self.price, "on": !self.off,
+            "amount": self.amount, "price": self.price, "on": !self.off, "how": self.how, "times": self.times,
         })
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod bare;
 mod batch;
 mod closing;
 mod doors;
+mod front;
 mod loops;
 mod paper;
 mod report;
@@ -49,6 +50,12 @@ pub(crate) struct Options {
     pub(crate) bare: bool,
     /// How often blocks are made then, if not in every slot.
     pub(crate) beat: Option<Duration>,
+    /// No story: everything as it begins.
+    pub(crate) no_story: bool,
+    /// The time at which the sandbox begins (Unix ms); the machine's if nothing is said.
+    pub(crate) at_ms: Option<u64>,
+    /// A file in which all addresses are written when everything is up.
+    pub(crate) ready_file: Option<PathBuf>,
     /// Where everything is kept; in memory and a scratch directory if nowhere.
     pub(crate) state: Option<PathBuf>,
     /// Port of the Ethereum JSON-RPC.
@@ -73,6 +80,34 @@ impl Options {
         }
     }
 
+    /// The clock to begin with.
+    fn clock(&self) -> Result<Clock, Error> {
+        let Some(at_ms) = self.at_ms else { return Ok(Clock::new(0)) };
+        if self.state.as_deref().is_some_and(sandbox_platform::is_founded) {
+            return Err(
+                "--at is for a new state: this one has a time of its own, and `advance` moves it"
+                    .into(),
+            );
+        }
+        let ahead_ms = at_ms.checked_sub(Clock::new(0).machine_ms());
+        Ok(Clock::new(
+            ahead_ms.ok_or("--at is in the past: time in the sandbox is ahead of the machine's")?,
+        ))
+    }
+
+    /// Tells the addresses to whoever started it.
+    fn tell(&self, addresses: &serde_json::Value) -> Result<(), Error> {
+        if self.json && !self.once {
+            paper::line(addresses)?;
+        }
+        if let Some(file) = &self.ready_file {
+            let part = file.with_extension("part");
+            std::fs::write(&part, format!("{addresses:#}\n"))?;
+            std::fs::rename(part, file)?;
+        }
+        Ok(())
+    }
+
     fn ports(&self) -> Ports {
         let asked = |step: u16| {
             self.platform_port.map(|port| if port == 0 { 0 } else { port.saturating_add(step) })
@@ -91,8 +126,7 @@ impl Options {
 pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let paper = Paper::new(options.json);
     let scratch = tempfile::tempdir()?;
-    let place = options.state.as_deref().unwrap_or(scratch.path()).join("signer");
-    signer::make(&place)?;
+    let place = signer::make(options.state.as_deref().unwrap_or(scratch.path()))?;
     let fresh = !signer::is_installed(&place);
     let platform = found(&options, fresh).await?;
     let running = platform.serve(options.ports()).await?;
@@ -100,8 +134,8 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     paper.title("Two chains in this process, each with a token, the reference contract, a plan that two admins approved, and twelve subscribers.");
     tell(&paper, &running, &sides);
     paper.title("The Signer starts, by the same call as the real program.");
-    let signer = signer::start(&options, &place, &sides).await?;
-    let scheduler = Scheduler::new(&format!("http://{}", signer.address), &running, &place)?;
+    let (signer, address) = signer::start(&options, &place, (&sides, &running.platform)).await?;
+    let scheduler = Scheduler::new(&format!("http://{address}"), &running, &place)?;
     paper.line(&format!("  {}", scheduler.url));
     for (key, secret, what) in [
         (scheduler::CALLER, scheduler::SECRET, "to bill"),
@@ -111,26 +145,29 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     }
     paper.line(&format!("  configuration: {}", place.join(signer::CONFIG).display()));
     let mut report = Report::default();
-    if fresh {
+    if fresh && !options.no_story {
         for side in &sides {
             let outcome = batch::bill(&options, &paper, &scheduler, side).await?;
             report.sides.insert(side.family.key(), outcome);
         }
         report.platform = loops::show(&paper, &running, &scheduler, &sides).await?;
     }
-    let ends = options.once || options.json;
+    let ends = options.once;
     if fresh && !ends {
         // So that something is due for whoever comes now.
         running.platform.advance(MONTH).await?;
     }
     if !ends {
-        stay::stay(&paper, (&running, &scheduler), &sides, &place).await?;
+        stay::prepare(&paper, (&running, &scheduler), &sides, &place).await?;
+        let config = place.join(signer::CONFIG);
+        options.tell(&bare::addresses(&running, &config, Some(&scheduler.url)))?;
+        stay::watch(&paper, &running).await?;
     }
     signer.shutdown().await;
     if ends {
         report.journal = closing::close(&paper, &place).await?;
     }
-    if options.json {
+    if options.json && ends {
         paper::print(&report)?;
     }
     running.shutdown().await;
@@ -144,7 +181,7 @@ async fn found(options: &Options, fresh: bool) -> Result<Platform, Error> {
         pace: if fresh { Pace::Fast(BEAT) } else { Pace::Live },
         people: stories::PEOPLE,
         trial: stories::TRIAL,
-        clock: Clock::new(0),
+        clock: options.clock()?,
     };
     let platform = tokio::task::spawn_blocking(move || {
         let platform = Platform::found(&setup)?;

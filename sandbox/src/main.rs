@@ -9,7 +9,9 @@ mod deploy;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use demo::scheduler;
+use jiff::Timestamp;
 use merchant::sign::Credentials;
+use merchant_signer::app::export;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,9 +25,19 @@ struct Cli {
     /// End when everything has been shown.
     #[arg(long)]
     once: bool,
-    /// Print a report instead, as JSON. The exit code is 0 if every expectation held. With --bare: the addresses, on one line.
+    /// Print all addresses instead, on one line of JSON, when everything is up. With --once: a report; the exit code is 0 if every
+    /// expectation held.
     #[arg(long)]
     json: bool,
+    /// No story: chains, plans, subscribers and the Signer as they begin.
+    #[arg(long, conflicts_with_all = ["once", "bare"])]
+    no_story: bool,
+    /// The date in the sandbox when it begins, not before this machine's: 2027-01-31, or 2027-01-31T12:00:00Z.
+    #[arg(long, value_parser = export::time, value_name = "TIME")]
+    at: Option<Timestamp>,
+    /// Write the addresses to this file as well, when everything is up.
+    #[arg(long, conflicts_with = "once")]
+    ready_file: Option<PathBuf>,
     /// Only the chains and the platform: no story, no subscribers, no Signer. Its configuration is written all the same.
     #[arg(long, conflicts_with = "once")]
     bare: bool,
@@ -49,7 +61,7 @@ struct Cli {
     #[arg(long)]
     state: Option<PathBuf>,
     #[command(flatten)]
-    at: control::Where,
+    console: control::Where,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -90,7 +102,7 @@ fn main() -> ExitCode {
             curl((*family, body), caller, cli.signer_port)
         }
         Some(Command::Deploy(deploy)) => on_one_thread(deploy.carry_out()),
-        Some(Command::Control(control)) => steer(control, cli.at),
+        Some(Command::Control(control)) => steer(control, cli.console),
         None => show(&cli, started),
     };
     match done {
@@ -105,14 +117,14 @@ fn main() -> ExitCode {
 }
 
 fn show(cli: &Cli, started: Instant) -> Result<bool, demo::Error> {
-    if cli.json && !cli.once && !cli.bare {
-        return Err("--json needs --once or --bare".into());
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let options = demo::Options {
         once: cli.once,
         json: cli.json,
         bare: cli.bare,
+        no_story: cli.no_story,
+        at_ms: cli.at.map(|at| u64::try_from(at.as_millisecond())).transpose()?,
+        ready_file: cli.ready_file.clone(),
         beat: cli.beat.map(Duration::from_millis),
         evm_port: cli.evm_port,
         tron_port: cli.tron_port,

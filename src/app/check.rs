@@ -4,10 +4,12 @@ use super::Machine;
 use super::connect::{self, Connected};
 use super::lanes::Orphans;
 use crate::billing::{PlatformChainId, spell_address};
-use crate::chain::{Finding, Inspect, Requests};
+use crate::chain::{Finding, Inspect, Requests, Weight};
 use crate::clock::Clock;
 use crate::config::{Config, NewWork};
-use crate::journal::{Binding, Journal, JournalError, KnownLane, LaneId, Misbound, OpenError};
+use crate::journal::{
+    Binding, Journal, JournalError, KnownLane, LaneId, Misbound, OpenError, mark_shares_the_disk,
+};
 use crate::keys::OpenKeys;
 use alloy::primitives::Address;
 use std::collections::BTreeMap;
@@ -18,20 +20,33 @@ use std::fmt;
 pub struct CheckReport(Vec<(String, Finding)>);
 
 impl CheckReport {
-    /// Whether nothing stands in the way.
-    pub fn passed(&self) -> bool {
-        !self.0.iter().any(|(_, finding)| finding.fault)
+    /// Whether nothing stands in the way; if it is `strict`, nothing to be warned of either.
+    pub fn passed(&self, strict: bool) -> bool {
+        self.count(Weight::Fault) == 0 && !(strict && self.count(Weight::Warning) > 0)
+    }
+
+    fn count(&self, weight: Weight) -> usize {
+        self.0.iter().filter(|(_, finding)| finding.weight == weight).count()
     }
 }
 
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.0.iter().map(|(place, _)| place.len()).max().unwrap_or(0);
-        for (place, Finding { what, fault, said }) in &self.0 {
-            let word = if *fault { "FAULT" } else { "ok" };
+        for (place, Finding { what, weight, said }) in &self.0 {
+            let word = match weight {
+                Weight::Fine => "ok",
+                Weight::Warning => "WARN",
+                Weight::Fault => "FAULT",
+            };
             writeln!(f, "{word:<5}  {place:<width$}  {what:<18}  {said}")?;
         }
-        f.write_str(if self.passed() { "ready to bill" } else { "not ready to bill" })
+        f.write_str(if self.passed(false) { "ready to bill" } else { "not ready to bill" })?;
+        match self.count(Weight::Warning) {
+            0 => Ok(()),
+            1 => f.write_str(", with one warning"),
+            more => write!(f, ", with {more} warnings"),
+        }
     }
 }
 
@@ -44,13 +59,19 @@ pub async fn run(config: &Config, machine: Machine<'_>) -> CheckReport {
         ("journal".to_owned(), seen.file.clone()),
     ];
     let heard =
-        config.http.in_the_clear().map(|said| Finding::fine("http.listen", said.to_owned()));
+        config.http.in_the_clear().map(|said| Finding::warning("http.listen", said.to_owned()));
     found.extend(heard.map(|finding| ("config".to_owned(), finding)));
     found.extend(config.http.tls.as_ref().map(|tls| {
         let trouble = tls.trouble(Clock::MACHINE.unix_ms().div_euclid(1000));
-        let said = trouble.unwrap_or_else(|| tls.to_string());
-        ("config".to_owned(), Finding::fine("http.tls", said))
+        let told = trouble.map(|said| Finding::warning("http.tls", said));
+        ("config".to_owned(), told.unwrap_or_else(|| Finding::fine("http.tls", tls.to_string())))
     }));
+    let money = config.chains.iter().any(|chain| !chain.test);
+    if money && mark_shares_the_disk(&config.journal) {
+        let said = "is on the journal's own disk: a snapshot of it that is put back goes unnoticed; set \
+                    journal.mark_path";
+        found.push(("journal".to_owned(), Finding::warning("mark", said)));
+    }
     let apart = machine.keys.apart(config).await;
     let (apart, told) = match apart {
         Ok(apart) => {
@@ -98,7 +119,10 @@ fn held(apart: Option<&dyn OpenKeys>) -> Finding {
     let said = match apart.and_then(OpenKeys::lacks) {
         None => "those that are in memory are in that of the Signer itself".to_owned(),
         Some([]) => "held by a process of their own, without files and network".to_owned(),
-        Some(lacks) => format!("held by a process of their own; {}", lacks.join("; ")),
+        Some(lacks) => {
+            let said = format!("held by a process of their own; {}", lacks.join("; "));
+            return Finding::warning("keys", said);
+        }
     };
     Finding::fine("keys", said)
 }
@@ -123,7 +147,7 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
             let said = format!(
                 "{open} open billings and {guarded} guarded charges of the account {account}: {why}"
             );
-            found.push(Finding::fine("follows", said));
+            found.push(Finding::warning("follows", said));
         }
     }
     if let Some(misbound) = seen.misbound(connected.chain.binding()).await {
@@ -132,14 +156,15 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     let requests = Requests::of(facts, accounts.len());
     found.push(Finding::fine("requests", requests.to_string()));
     let naming = connected.chain.binding().naming;
-    let guarded = connected.guarded_only().map(|told| told.to_string());
-    let said = guarded.unwrap_or_else(|| format!("told apart by {naming}"));
-    found.push(Finding::fine("periods", said));
-    found.push(Finding::fine("policy", connected.chain.policy().describe().0));
+    let guarded = connected.guarded_only();
+    let guarded = guarded.map(|told| Finding::warning("periods", told.to_string()));
+    let told_apart = || Finding::fine("periods", format!("told apart by {naming}"));
+    found.push(guarded.unwrap_or_else(told_apart));
+    found.extend(exposed(connected));
     let configured =
         (connected.config.new_work == NewWork::Paused).then(|| "by the configuration".to_owned());
     let paused = configured.or_else(|| seen.pauses.get(&id).cloned());
-    found.extend(paused.map(|why| Finding::fine("paused", why)));
+    found.extend(paused.map(|why| Finding::warning("paused", why)));
     if connected.config.new_work == NewWork::Retired {
         found.push(Finding::fine("retired", "nothing new is billed on it"));
     }
@@ -150,7 +175,8 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
         for one in &told {
             let is_its_own = OF_ACCOUNTS.contains(&one.what);
             // What is the same of all accounts is told once.
-            let news = first.as_ref().is_none_or(|first| one.fault && !first.contains(one));
+            let is_fault = one.weight == Weight::Fault;
+            let news = first.as_ref().is_none_or(|first| is_fault && !first.contains(one));
             let named = accounts.len() > 1 && (is_its_own || first.is_some());
             if is_its_own || news {
                 found.push(if named { of_account(one, &account) } else { one.clone() });
@@ -159,7 +185,20 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
         found.extend(seen.unknown(id, signer.as_ref()).await);
         first.get_or_insert(told);
     }
-    found
+    found.into_iter().map(|finding| finding.on_test(connected.config.test)).collect()
+}
+
+/// What limits a stolen secret, and what others hear on the way to nodes.
+fn exposed(connected: &Connected) -> Vec<Finding> {
+    let (limits, is_open) = connected.chain.policy().describe();
+    let policy = if is_open { Finding::warning } else { Finding::fine };
+    let clear = connected.config.nodes_in_the_clear().into_iter().map(|node| {
+        let said = format!(
+            "{node}: whoever is on the way reads its API key and answers in its name: take https"
+        );
+        Finding::warning("in the clear", said)
+    });
+    [policy("policy", limits)].into_iter().chain(clear).collect()
 }
 
 /// The same, with the account that it is told of.
@@ -225,14 +264,18 @@ impl JournalSeen {
             (!explained)
                 .then(|| format!("the account {account} was used by transactions that are"))?
         };
-        let advice = match known {
+        let said = format!("{more} not known to this journal");
+        Some(match known {
             None => {
-                "if it has billed before, put its journal back or import its claims, before the \
-                 first start"
+                let advice = "if it has billed before, put its journal back or import its claims, before \
+                              the first start";
+                Finding::warning("history", format!("{said}: {advice}"))
             }
-            Some(_) => "what they charged is learnt from the chain after the start",
-        };
-        Some(Finding::fine("history", format!("{more} not known to this journal: {advice}")))
+            Some(_) => {
+                let advice = "what they charged is learnt from the chain after the start";
+                Finding::fine("history", format!("{said}: {advice}"))
+            }
+        })
     }
 
     fn has_open(&self, lane: LaneId) -> bool {
@@ -242,5 +285,30 @@ impl JournalSeen {
     /// Why the chain is not the one that the journal knows.
     async fn misbound(&self, binding: Binding) -> Option<Misbound> {
         self.journal.as_ref()?.misbound(binding).await.ok()?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_alone_and_open_limits_are_warnings_where_money_is() {
+        let on = |test: bool| {
+            let told = [
+                Finding::warning("trust", "one provider"),
+                Finding::warning("policy", "any fees"),
+                Finding::warning("in the clear", "http://node.example"),
+                Finding::fine("head", "block 7"),
+            ];
+            let told = told.map(|finding| ("chains.7".to_owned(), finding.on_test(test)));
+            CheckReport(told.into())
+        };
+        let (play, money) = (on(true), on(false));
+        assert!(play.passed(true) && money.passed(false) && !money.passed(true));
+        assert!(play.to_string().ends_with("ready to bill"), "{play}");
+        let said = money.to_string();
+        assert!(said.ends_with("ready to bill, with 3 warnings"), "{said}");
+        assert!(said.lines().next().is_some_and(|line| line.starts_with("WARN ")), "{said}");
     }
 }

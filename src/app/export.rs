@@ -3,146 +3,92 @@
 
 use super::lines::{self, LinesWanted};
 use crate::config::Config;
-use crate::http::ChargeRow;
+use crate::http::{ChargeRow, sheet};
+use crate::journal::LedgerFilter;
+use crate::owner_only;
+use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::path::PathBuf;
 
 /// How a charge is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// RFC 4180, with a header line. Times are UTC, RFC 3339.
+    #[default]
     Csv,
     /// One JSON object on each line, as `GET /PayTool/charges` tells it.
     Jsonl,
 }
 
-/// What is exported.
-#[derive(Clone, Debug)]
-pub struct Export {
-    /// Charges accepted at this time or later.
-    pub from: Option<Timestamp>,
-    /// Charges accepted before this time.
-    pub until: Option<Timestamp>,
-    /// How it is written.
-    pub format: Format,
-    /// The cursor of the last charge of an export that was cut off.
-    pub after: Option<String>,
-    /// Where the Signer is that holds the journal: `http://127.0.0.1:8080`; none where the
-    /// configuration says.
-    pub server: Option<String>,
+/// By which time a range is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum RangeBy {
+    /// That of the block that decided: charges alone, the same as `totals` sums up.
+    #[default]
+    Block,
+    /// When the Signer accepted or refused it: refusals and what is open as well.
+    Accepted,
 }
 
-/// Writes every charge and refusal of the range, oldest first, and tells how many of both there were. Memory
-/// does not grow with their number.
-pub async fn run(
-    config: &Config,
-    export: &Export,
-    to: Box<dyn Write>,
-) -> Result<u64, Box<dyn Error>> {
+/// What is exported.
+#[derive(Args, Clone, Debug)]
+pub struct ExportCommand {
+    /// From this time on: 2026-01-31 (midnight UTC), or 2026-01-31T12:00:00Z.
+    #[arg(long, value_parser = time)]
+    from: Option<Timestamp>,
+    /// Before this time.
+    #[arg(long, value_parser = time)]
+    to: Option<Timestamp>,
+    /// What these times are.
+    #[arg(long, value_enum, default_value_t)]
+    by: RangeBy,
+    /// How a line is written.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Where to; standard output otherwise. A file that is there is not replaced.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Go on after this cursor: the last line of an export that was cut off has it.
+    #[arg(long)]
+    after: Option<String>,
+    /// Where the running Signer is, if not where the configuration says: `http://127.0.0.1:8080`.
+    #[arg(long)]
+    server: Option<String>,
+}
+
+impl ExportCommand {
+    fn filter(&self) -> LedgerFilter {
+        let ms = Timestamp::as_millisecond;
+        match self.by {
+            RangeBy::Block => lines::decided(self.from, self.to),
+            RangeBy::Accepted => LedgerFilter {
+                from_ms: self.from.map(ms),
+                until_ms: self.to.map(ms),
+                ..LedgerFilter::default()
+            },
+        }
+    }
+}
+
+/// Writes every line of the range, oldest first; without a range every charge and every refusal. Memory does not
+/// grow with their number.
+pub async fn run(config: &Config, export: &ExportCommand) -> Result<(), Box<dyn Error>> {
+    let to: Box<dyn Write> = match &export.out {
+        Some(path) => Box::new(owner_only::create(path)?),
+        None => Box::new(io::stdout()),
+    };
     let mut sink = Sink::new(export.format, export.after.is_none(), to)?;
     let wanted = LinesWanted {
-        from: export.from,
-        until: export.until,
         after: export.after.clone(),
-        server: export.server.clone(),
-        ..LinesWanted::default()
+        ..LinesWanted::all(export.filter(), export.server.clone())
     };
     lines::each(config, &wanted, &mut async |line| sink.write(&line)).await?;
-    sink.finish()
-}
-
-/// The columns of a charge in CSV.
-const COLUMNS: [&str; 36] = [
-    "cursor",
-    "billing",
-    "subscribeId",
-    "planId",
-    "userHash",
-    "period",
-    "amount",
-    "token",
-    "wallet",
-    "state",
-    "failCode",
-    "failReason",
-    "resolved",
-    "chargedAmount",
-    "chargedToken",
-    "chargedWallet",
-    "chainId",
-    "address",
-    "contract",
-    "caller",
-    "requestId",
-    "txHash",
-    "block",
-    "blockTime",
-    "acceptedAt",
-    "settledAt",
-    "result",
-    "charges",
-    "used",
-    "fee",
-    "feeShare",
-    "refusedAt",
-    "lastRefusedAt",
-    "refusals",
-    "tokenAllowance",
-    "tokenBalance",
-];
-
-fn columns(charge: ChargeRow) -> [String; 36] {
-    let text = |value: Option<String>| value.unwrap_or_default();
-    // Free text: a spreadsheet would take it for a formula where it begins like one.
-    let words = |value: Option<String>| match value {
-        Some(words) if words.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{words}"),
-        other => other.unwrap_or_default(),
-    };
-    let number = |value: Option<u64>| value.map(|number| number.to_string()).unwrap_or_default();
-    let time = |seconds: Option<i64>| {
-        let known = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
-        known.map(|time| time.to_string()).unwrap_or_default()
-    };
-    [
-        charge.cursor,
-        text(charge.billing),
-        charge.subscribe_id,
-        charge.plan_id,
-        charge.user_hash,
-        text(charge.period),
-        text(charge.amount),
-        text(charge.token),
-        text(charge.wallet),
-        charge.state,
-        text(charge.fail_code),
-        words(charge.fail_reason),
-        text(charge.resolved),
-        text(charge.charged_amount),
-        text(charge.charged_token),
-        text(charge.charged_wallet),
-        charge.chain_id.to_string(),
-        text(charge.address),
-        text(charge.contract),
-        words(charge.caller),
-        words(charge.request_id),
-        text(charge.tx_hash),
-        number(charge.block),
-        time(charge.block_time.and_then(|time| i64::try_from(time).ok())),
-        time(charge.accepted_at),
-        time(charge.settled_at),
-        text(charge.result),
-        number(charge.charges.and_then(|count| u64::try_from(count).ok())),
-        text(charge.used),
-        text(charge.fee),
-        text(charge.fee_share),
-        time(charge.refused_at),
-        time(charge.last_refused_at),
-        number(charge.refusals),
-        text(charge.token_allowance),
-        text(charge.token_balance),
-    ]
+    let written = sink.finish()?;
+    writeln!(io::stderr(), "{written} lines, complete")?;
+    Ok(())
 }
 
 /// Where charges go.
@@ -167,10 +113,9 @@ impl Sink {
         let to = match format {
             Format::Jsonl => Rows::Jsonl(BufWriter::new(to)),
             Format::Csv => {
-                let mut csv =
-                    csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(to);
+                let mut csv = sheet::writer(to);
                 if header {
-                    csv.write_record(COLUMNS)?;
+                    sheet::write_header(&mut csv)?;
                 }
                 Rows::Csv(Box::new(csv))
             }
@@ -180,7 +125,7 @@ impl Sink {
 
     fn write(&mut self, charge: &ChargeRow) -> Result<(), Box<dyn Error>> {
         match &mut self.to {
-            Rows::Csv(csv) => csv.write_record(columns(charge.clone()))?,
+            Rows::Csv(csv) => sheet::write_row(csv, charge)?,
             Rows::Jsonl(lines) => {
                 serde_json::to_writer(&mut *lines, charge)?;
                 lines.write_all(b"\n")?;

@@ -3,7 +3,7 @@
 use super::remote::{Remote, RemoteNeed};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::http::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
+use crate::http::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage, TokenNames};
 use crate::journal::{
     FullLedger, Journal, LedgerFilter, LedgerOrder, LedgerPlace, OpenError, Refusals,
 };
@@ -11,23 +11,38 @@ use jiff::Timestamp;
 use std::error::Error;
 
 /// Which lines are wanted, and where the Signer is that may hold the journal.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct LinesWanted {
-    /// Accepted or refused at this time or later.
-    pub(super) from: Option<Timestamp>,
-    /// Accepted or refused before this time.
-    pub(super) until: Option<Timestamp>,
-    /// Of charges alone: decided by a block of this time or later.
-    pub(super) block_from: Option<Timestamp>,
-    /// Of charges alone: decided by a block before this time.
-    pub(super) block_until: Option<Timestamp>,
+    /// Those that fit this.
+    pub(super) filter: LedgerFilter,
+    /// In this order.
+    pub(super) order: LedgerOrder,
+    /// At most so many.
+    pub(super) most: usize,
     /// Behind this cursor.
     pub(super) after: Option<String>,
     /// Where the Signer is, `http://127.0.0.1:8080`; none where the configuration says.
     pub(super) server: Option<String>,
 }
 
-/// Hands every line that is wanted to `keep`, oldest first, one page in memory at a time.
+impl LinesWanted {
+    /// All that fit, oldest first.
+    pub(super) fn all(filter: LedgerFilter, server: Option<String>) -> Self {
+        Self { filter, order: LedgerOrder::Oldest, most: usize::MAX, after: None, server }
+    }
+}
+
+/// What blocks have decided from one time up to another.
+pub(super) fn decided(from: Option<Timestamp>, until: Option<Timestamp>) -> LedgerFilter {
+    let seconds = Timestamp::as_second;
+    LedgerFilter {
+        block_from_s: from.map(seconds),
+        block_until_s: until.map(seconds),
+        ..LedgerFilter::default()
+    }
+}
+
+/// Hands every line that is wanted to `keep`, one page in memory at a time.
 pub(super) async fn each(
     config: &Config,
     wanted: &LinesWanted,
@@ -37,7 +52,7 @@ pub(super) async fn each(
         Ok(journal) => {
             let refusals = Refusals::of(&config.journal, Clock::MACHINE);
             let ledger = FullLedger { journal: journal.clone(), refusals };
-            let told = read(&ledger, wanted, keep).await;
+            let told = read(&ledger, wanted, &TokenNames::of_config(config), keep).await;
             journal.close().await;
             told
         }
@@ -50,29 +65,26 @@ pub(super) async fn each(
 async fn read(
     ledger: &FullLedger,
     wanted: &LinesWanted,
+    names: &TokenNames,
     keep: &mut impl AsyncFnMut(ChargeRow) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    let ms = |time: Timestamp| time.as_millisecond();
-    let filter = LedgerFilter {
-        from_ms: wanted.from.map(ms),
-        until_ms: wanted.until.map(ms),
-        block_from_s: wanted.block_from.map(Timestamp::as_second),
-        block_until_s: wanted.block_until.map(Timestamp::as_second),
-        ..LedgerFilter::default()
-    };
     let name = JournalName::of(&ledger.journal).await?;
     let mut after: Option<LedgerPlace> =
         wanted.after.as_deref().map(|cursor| name.place(cursor)).transpose()?;
-    loop {
-        let step = ledger.step(filter.clone(), LedgerOrder::Oldest, after, LARGEST_PAGE).await?;
-        for line in step.found.iter().filter_map(|line| ChargeRow::told(line, &name)) {
+    let mut left = wanted.most;
+    while left > 0 {
+        let limit = left.min(LARGEST_PAGE);
+        let step = ledger.step(wanted.filter.clone(), wanted.order, after, limit).await?;
+        for line in step.found.iter().filter_map(|line| ChargeRow::told(line, &name, names)) {
             keep(line).await?;
         }
+        left = left.saturating_sub(step.found.len());
         after = step.next;
         if after.is_none() {
-            return Ok(());
+            break;
         }
     }
+    Ok(())
 }
 
 /// From the Signer that holds the journal, in the name of a configured caller.
@@ -81,32 +93,48 @@ async fn ask(
     wanted: &LinesWanted,
     keep: &mut impl AsyncFnMut(ChargeRow) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
+    let asking = config.asking();
     let remote =
-        Remote::new(config, wanted.server.as_deref(), RemoteNeed::ReadAll).map_err(|why| {
+        Remote::new(&asking, wanted.server.as_deref(), RemoteNeed::ReadAll).map_err(|why| {
             format!("a Signer runs on this journal, and is asked: {why}, or stop the Signer")
         })?;
-    let mut after = wanted.after.clone();
-    loop {
-        let seconds = |time: Option<Timestamp>| time.map(|time| time.as_second().to_string());
-        let asked = [
-            ("order", Some("oldest".to_owned())),
-            ("limit", Some(LARGEST_PAGE.to_string())),
-            ("from", seconds(wanted.from)),
-            ("until", seconds(wanted.until)),
-            ("blockFrom", seconds(wanted.block_from)),
-            ("blockUntil", seconds(wanted.block_until)),
-            ("after", after.clone()),
-        ];
-        let asked: Vec<_> =
-            asked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    let (mut after, mut left) = (wanted.after.clone(), wanted.most);
+    while left > 0 {
+        let mut asked = question(&wanted.filter);
+        asked.push(("order", wanted.order.word().to_owned()));
+        asked.push(("limit", left.min(LARGEST_PAGE).to_string()));
+        asked.extend(after.take().map(|cursor| ("after", cursor)));
         let path = format!("/PayTool/charges?{}", serde_urlencoded::to_string(asked)?);
         let page: LedgerPage = remote.get(&path).await?;
+        left = left.saturating_sub(page.charges.len());
         for line in page.charges {
             keep(line).await?;
         }
         after = page.next;
         if after.is_none() {
-            return Ok(());
+            break;
         }
     }
+    Ok(())
+}
+
+/// The parameters of `GET /PayTool/charges` that say the same as a filter.
+fn question(filter: &LedgerFilter) -> Vec<(&'static str, String)> {
+    let seconds = |ms: Option<i64>| ms.map(|ms| ms.div_euclid(1000).to_string());
+    let LedgerFilter { subscribe, plan, user, wallet, chain, caller, state, reason, .. } = filter;
+    let asked = [
+        ("subscribeId", subscribe.map(|subscribe| subscribe.0.to_string())),
+        ("planId", plan.map(|plan| plan.0.to_string())),
+        ("userHash", user.map(|user| user.0.to_string())),
+        ("wallet", wallet.map(|wallet| format!("{wallet:#x}"))),
+        ("chainId", chain.map(|chain| chain.to_string())),
+        ("caller", caller.as_ref().map(|caller| caller.0.clone())),
+        ("state", state.clone()),
+        ("reason", reason.map(|reason| reason.token().to_owned())),
+        ("from", seconds(filter.from_ms)),
+        ("until", seconds(filter.until_ms)),
+        ("blockFrom", filter.block_from_s.map(|time| time.to_string())),
+        ("blockUntil", filter.block_until_s.map(|time| time.to_string())),
+    ];
+    asked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

@@ -1,17 +1,18 @@
 //! What an operator asks of a Signer that runs: how it is, what happens, and to pause.
 
 mod instances;
+mod status;
 
 use super::remote::{Remote, RemoteError, RemoteNeed};
-use crate::config::Config;
+use crate::config::{Asking, Config};
 use crate::http::{EventCharge, EventPage, EventRow, Reloaded, Replayed, WebhookReport};
 use clap::{Args, Subcommand};
-use instances::ReadyInstance;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::error::Error;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// How many charges of an event stand in its line.
 const IN_A_LINE: usize = 5;
@@ -30,6 +31,9 @@ pub enum RunningCommand {
         /// On this chain alone.
         #[arg(long)]
         chain: Option<u32>,
+        /// Why: kept in the history, and told to whoever asks why nothing is signed.
+        #[arg(long)]
+        why: Option<String>,
         /// Where it is asked.
         #[command(flatten)]
         at: At,
@@ -64,7 +68,7 @@ pub enum RunningCommand {
     },
     /// Say what became of a billing.
     Billing {
-        /// Any of its transaction hashes, or its request id.
+        /// Its number, any of its transaction hashes, or its request id.
         id: String,
         /// Where it is asked.
         #[command(flatten)]
@@ -90,77 +94,65 @@ pub struct At {
     /// Where it is, if not where the configuration has it listen: `http://127.0.0.1:9980`.
     #[arg(long)]
     pub server: Option<String>,
+    /// The API key of the caller in whose name it is asked, where the configuration cannot be read.
+    #[arg(long, requires = "secret_file")]
+    pub key: Option<String>,
+    /// The file with that caller's secret.
+    #[arg(long, requires = "key", requires = "server")]
+    pub secret_file: Option<PathBuf>,
+}
+
+impl RunningCommand {
+    /// By what it is asked: the configuration, in which everything else may be wrong, or the command line alone.
+    pub fn asking(&self, config: Option<&Path>) -> Result<Asking, Box<dyn Error>> {
+        match (&self.at().key, &self.at().secret_file) {
+            (Some(key), Some(file)) => Ok(Asking::as_caller(key, file)?),
+            (_, _) => Ok(Config::load_asking(config)?),
+        }
+    }
+
+    fn at(&self) -> &At {
+        match self {
+            Self::Status { at }
+            | Self::Pause { at, .. }
+            | Self::Resume { at, .. }
+            | Self::Reload { at }
+            | Self::Webhook { at, .. }
+            | Self::Billing { at, .. }
+            | Self::Tail { at, .. } => at,
+        }
+    }
 }
 
 /// Does what a command says, and writes what it has to say; tells whether all is well.
 pub async fn run(
-    config: &Config,
+    asking: &Asking,
     command: &RunningCommand,
     to: &mut dyn Write,
 ) -> Result<bool, Box<dyn Error>> {
     let said = match command {
-        RunningCommand::Status { at } => return status(config, at.server.as_deref(), to).await,
+        RunningCommand::Status { at } => {
+            return status::status(asking, at.server.as_deref(), to).await;
+        }
         RunningCommand::Tail { after, json, at } => {
-            tail(config, at.server.as_deref(), (after.clone(), *json), to).await?;
+            tail(asking, at.server.as_deref(), (after.clone(), *json), to).await?;
             return Ok(true);
         }
-        RunningCommand::Pause { chain, at } => pause(config, at.server.as_deref(), *chain).await?,
+        RunningCommand::Pause { chain, why, at } => {
+            pause(asking, at.server.as_deref(), (*chain, why.as_deref())).await?
+        }
         RunningCommand::Resume { chain, at } => {
-            resume(config, at.server.as_deref(), *chain).await?
+            resume(asking, at.server.as_deref(), *chain).await?
         }
         RunningCommand::Webhook { replay: true, cursor, at } => {
-            replay(config, at.server.as_deref(), cursor.as_deref()).await?
+            replay(asking, at.server.as_deref(), cursor.as_deref()).await?
         }
-        RunningCommand::Webhook { at, .. } => webhook(config, at.server.as_deref()).await?,
-        RunningCommand::Reload { at } => reload(config, at.server.as_deref()).await?,
-        RunningCommand::Billing { id, at } => billing(config, at.server.as_deref(), id).await?,
+        RunningCommand::Webhook { at, .. } => webhook(asking, at.server.as_deref()).await?,
+        RunningCommand::Reload { at } => reload(asking, at.server.as_deref()).await?,
+        RunningCommand::Billing { id, at } => billing(asking, at.server.as_deref(), id).await?,
     };
     writeln!(to, "{said}")?;
     Ok(true)
-}
-
-/// What `GET /health/ready` tells, as far as it is shown.
-#[derive(Deserialize)]
-struct Readiness {
-    status: String,
-    journal: String,
-    instances: Vec<ReadyInstance>,
-    chains: Vec<ReadyChain>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ReadyChain {
-    chain_id: u32,
-    name: String,
-    status: String,
-    head: Option<u64>,
-    undecided: usize,
-    held_up: Vec<HeldUp>,
-    accounts: Vec<ReadyAccount>,
-    nodes: Vec<ReadyNode>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ReadyAccount {
-    address: String,
-    status: String,
-    undecided: usize,
-    billings_left: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct HeldUp {
-    batch: i64,
-    why: String,
-}
-
-#[derive(Deserialize)]
-struct ReadyNode {
-    node: String,
-    state: String,
-    head: Option<u64>,
 }
 
 /// What `GET /PayTool/control` tells of a chain, as far as it is shown.
@@ -174,77 +166,20 @@ struct Controlled {
     spent_today: Map<String, Value>,
 }
 
-/// Writes how the Signer is; tells whether it is ready.
-async fn status(
-    config: &Config,
-    server: Option<&str>,
-    to: &mut dyn Write,
-) -> Result<bool, Box<dyn Error>> {
-    let asks = Remote::new(config, server, RemoteNeed::Control);
-    let (remote, may_control) = match asks {
-        Ok(remote) => (remote, true),
-        Err(_) => (Remote::new(config, server, RemoteNeed::Read)?, false),
-    };
-    let apart = config.http.health_listen.filter(|_| server.is_none());
-    let ready: Readiness = remote.open(apart, "/health/ready").await?;
-    // Readiness is told to anybody and signed for nobody: an answer with a proof shows that the Signer is there.
-    let controlled: Vec<Controlled> = if ready.status == "standby" {
-        Vec::new() // One that stands by controls nothing.
-    } else if may_control {
-        remote.get("/PayTool/control").await?
-    } else {
-        remote.get::<Value>("/PayTool/events?after=newest&limit=1").await.map(|_| Vec::new())?
-    };
-    writeln!(to, "{}", ready.status)?;
-    writeln!(to, "journal: {}", ready.journal)?;
-    for instance in &ready.instances {
-        instances::show(instance, to)?;
-    }
-    for chain in &ready.chains {
-        show(chain, controlled.iter().find(|one| one.chain_id == chain.chain_id), to)?;
-    }
-    Ok(ready.status == "ready")
-}
-
-fn show(
-    chain: &ReadyChain,
-    controlled: Option<&Controlled>,
-    to: &mut dyn Write,
-) -> std::io::Result<()> {
-    let at = |head: Option<u64>| head.map_or_else(|| "unseen".to_owned(), |head| head.to_string());
-    let ReadyChain { chain_id, name, status, head, undecided, .. } = chain;
-    writeln!(to, "chain {chain_id}, {name}: {status}; head {}, {undecided} open", at(*head))?;
-    for HeldUp { batch, why } in &chain.held_up {
-        writeln!(to, "  held up: billing {batch}: {why}")?;
-    }
-    let several = chain.accounts.len() > 1;
-    for account in chain.accounts.iter().filter(|_| several) {
-        let ReadyAccount { address, status, undecided, billings_left } = account;
-        let left = billings_left.map_or_else(|| "?".to_owned(), |left| left.to_string());
-        writeln!(to, "  account {address}: {status}; {undecided} open, pays for {left} more")?;
-    }
-    for ReadyNode { node, state, head } in &chain.nodes {
-        writeln!(to, "  node {node}: {state}, head {}", at(*head))?;
-    }
-    let Some(controlled) = controlled else { return Ok(()) };
-    if let Some(paused) = &controlled.paused {
-        writeln!(to, "  paused {paused}")?;
-    }
-    writeln!(to, "  limits: {}", controlled.policy)?;
-    for (unit, amount) in &controlled.spent_today {
-        writeln!(to, "  today: {amount} {unit}")?;
-    }
-    Ok(())
-}
-
 /// Pauses a chain, or all of them.
 async fn pause(
-    config: &Config,
+    asking: &Asking,
     server: Option<&str>,
-    chain: Option<u32>,
+    (chain, why): (Option<u32>, Option<&str>),
 ) -> Result<String, RemoteError> {
-    let remote = Remote::new(config, server, RemoteNeed::Control)?;
-    let body = chain.map_or_else(|| json!({}), |chain| json!({ "chainId": chain }));
+    let remote = Remote::new(asking, server, RemoteNeed::Control)?;
+    let mut body = json!({});
+    if let Some(chain) = chain {
+        body["chainId"] = chain.into();
+    }
+    if let Some(why) = why {
+        body["why"] = why.into();
+    }
     let now: Vec<Controlled> = remote.post("/PayTool/control/pause", &body).await?;
     let paused = now.iter().filter_map(|one| Some((one.chain_id, one.paused.as_ref()?)));
     let lines: Vec<_> = paused.map(|(chain, why)| format!("chain {chain}: paused {why}")).collect();
@@ -253,11 +188,11 @@ async fn pause(
 
 /// Ends the pauses that stand now, of a chain or of all.
 async fn resume(
-    config: &Config,
+    asking: &Asking,
     server: Option<&str>,
     chain: Option<u32>,
 ) -> Result<String, RemoteError> {
-    let remote = Remote::new(config, server, RemoteNeed::Control)?;
+    let remote = Remote::new(asking, server, RemoteNeed::Control)?;
     let before: Vec<Controlled> = remote.get("/PayTool/control").await?;
     let meant = before.iter().filter(|one| chain.is_none_or(|chain| chain == one.chain_id));
     let pauses: Map<String, Value> = meant
@@ -276,8 +211,8 @@ async fn resume(
 }
 
 /// How far the webhook was told, and a line for each event that was not taken.
-async fn webhook(config: &Config, server: Option<&str>) -> Result<String, RemoteError> {
-    let remote = Remote::new(config, server, RemoteNeed::Control)?;
+async fn webhook(asking: &Asking, server: Option<&str>) -> Result<String, RemoteError> {
+    let remote = Remote::new(asking, server, RemoteNeed::Control)?;
     let told: WebhookReport = remote.get("/PayTool/control/webhook").await?;
     let time = |at: i64| Timestamp::from_second(at).map(|at| at.to_string()).unwrap_or_default();
     let mut lines = vec![match told.waiting_since {
@@ -292,19 +227,19 @@ async fn webhook(config: &Config, server: Option<&str>) -> Result<String, Remote
 
 /// Has what was set aside sent again.
 async fn replay(
-    config: &Config,
+    asking: &Asking,
     server: Option<&str>,
     cursor: Option<&str>,
 ) -> Result<String, RemoteError> {
-    let remote = Remote::new(config, server, RemoteNeed::Control)?;
+    let remote = Remote::new(asking, server, RemoteNeed::Control)?;
     let body = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
     let told: Replayed = remote.post("/PayTool/control/webhook/replay", &body).await?;
     Ok(format!("{} events are sent again", told.replayed))
 }
 
 /// Has the configuration read again; tells what changed.
-async fn reload(config: &Config, server: Option<&str>) -> Result<String, RemoteError> {
-    let remote = Remote::new(config, server, RemoteNeed::Control)?;
+async fn reload(asking: &Asking, server: Option<&str>) -> Result<String, RemoteError> {
+    let remote = Remote::new(asking, server, RemoteNeed::Control)?;
     let told: Reloaded = remote.post("/PayTool/control/reload", &json!({})).await?;
     Ok(if told.changed.is_empty() {
         "nothing has changed but what files hold".to_owned()
@@ -313,13 +248,13 @@ async fn reload(config: &Config, server: Option<&str>) -> Result<String, RemoteE
     })
 }
 
-/// What became of a billing, named by any of its hashes or its request id: as JSON.
+/// What became of a billing, named by its number, any of its hashes or its request id: as JSON.
 async fn billing(
-    config: &Config,
+    asking: &Asking,
     server: Option<&str>,
     id: &str,
 ) -> Result<String, Box<dyn Error>> {
-    let remote = Remote::new(config, server, RemoteNeed::Read)?;
+    let remote = Remote::new(asking, server, RemoteNeed::Read)?;
     let mut url = reqwest::Url::parse("http://signer")?;
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.extend(["PayTool", "billings", id]);
@@ -330,12 +265,12 @@ async fn billing(
 
 /// Writes what happens, line by line, until there is nobody to read it. Without `after` it begins now.
 async fn tail(
-    config: &Config,
+    asking: &Asking,
     server: Option<&str>,
     (after, as_json): (Option<String>, bool),
     to: &mut dyn Write,
 ) -> Result<(), Box<dyn Error>> {
-    let remote = Remote::new(config, server, RemoteNeed::Read)?;
+    let remote = Remote::new(asking, server, RemoteNeed::Read)?;
     let mut after = after.unwrap_or_else(|| "newest".to_owned());
     loop {
         let page: EventPage = remote.get(&format!("/PayTool/events?wait=25&after={after}")).await?;

@@ -5,7 +5,7 @@ use crate::auth::{
     verify_answer,
 };
 use crate::clock::Clock;
-use crate::config::{Caller, Config, Rights};
+use crate::config::{Asking, Caller, Rights};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder, Url};
 use serde::Deserialize;
@@ -140,22 +140,22 @@ impl Remote {
     /// The Signer at `server`, or where the configuration has it listen, asked by a caller who may do what
     /// `need` says: one who may ask for all chains if there is one.
     pub fn new(
-        config: &Config,
+        asking: &Asking,
         server: Option<&str>,
         need: RemoteNeed,
     ) -> Result<Self, RemoteError> {
         let mut able: Vec<&Caller> =
-            config.callers.iter().filter(|caller| need.is_met(&caller.rights)).collect();
+            asking.callers.iter().filter(|caller| need.is_met(&caller.rights)).collect();
         able.sort_by_key(|caller| caller.rights.chains.is_some());
-        if able.is_empty() && !config.callers.is_empty() {
+        if able.is_empty() && !asking.callers.is_empty() {
             return Err(RemoteError::NoCaller(need.sentence()));
         }
-        let tls = config.http.tls.as_ref();
+        let tls = asking.tls.as_ref();
         if tls.is_some_and(|tls| !tls.can_be_asked()) {
             return Err(RemoteError::NoIdentity);
         }
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let here = || format!("{scheme}://{}", reachable(config.http.listen));
+        let here = || format!("{scheme}://{}", reachable(asking.listen));
         let server = server.map_or_else(here, |server| server.trim_end_matches('/').to_owned());
         let caller = able.first().copied().cloned();
         if caller.is_none() && !is_here(&server) {

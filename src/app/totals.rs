@@ -6,7 +6,7 @@ mod prove;
 use super::export::time;
 use super::lines::{self, LinesWanted};
 use crate::config::Config;
-use crate::http::ChargeRow;
+use crate::http::{ChargeRow, TokenNames, sheet, whole};
 use crate::node::Dial;
 use alloy::primitives::U256;
 use clap::Args;
@@ -53,15 +53,18 @@ struct GroupSums {
     on_chain: Option<U256>,
 }
 
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 12] = [
     "day",
     "chainId",
     "token",
+    "symbol",
     "charges",
     "amount",
+    "amountDecimal",
     "unproven",
     "unprovenAmount",
     "fees",
+    "feesDecimal",
     "onChain",
 ];
 
@@ -72,12 +75,9 @@ pub async fn run(
     dial: &dyn Dial,
     to: &mut dyn Write,
 ) -> Result<bool, Box<dyn Error>> {
-    let lines = LinesWanted {
-        block_from: Some(wanted.from.unwrap_or(Timestamp::UNIX_EPOCH)),
-        block_until: wanted.to,
-        server: wanted.server.clone(),
-        ..LinesWanted::default()
-    };
+    let from = wanted.from.unwrap_or(Timestamp::UNIX_EPOCH);
+    let filter = lines::decided(Some(from), wanted.to);
+    let lines = LinesWanted::all(filter, wanted.server.clone());
     let mut book = BTreeMap::new();
     let mut prover = if wanted.prove { Some(Prover::of(config, dial).await?) } else { None };
     let mut keep = async |line: ChargeRow| {
@@ -100,10 +100,11 @@ pub async fn run(
             book.entry(group.clone()).or_default().on_chain = Some(*moved);
         }
     }
+    let units = Units::of(config);
     if wanted.format == "jsonl" {
-        write_jsonl(&book, to)?;
+        write_jsonl(&book, &units, to)?;
     } else {
-        write_csv(&book, to)?;
+        write_csv(&book, &units, to)?;
     }
     let charges: u64 = book.values().map(|sums| sums.charges).sum();
     let mut said = io::stderr();
@@ -157,28 +158,50 @@ fn add(book: &mut BTreeMap<SumGroup, GroupSums>, line: &ChargeRow) -> Result<(),
     Ok(())
 }
 
-fn cells((day, chain, token): &SumGroup, sums: &GroupSums) -> [String; 9] {
+/// What amounts are called by people.
+struct Units {
+    tokens: TokenNames,
+    /// How many decimals the coins of a chain have.
+    coins: BTreeMap<u32, u8>,
+}
+
+impl Units {
+    fn of(config: &Config) -> Self {
+        let chains = config.chains.iter();
+        let coins =
+            chains.map(|chain| (chain.platform_id.0, chain.family.family().coin_decimals()));
+        Self { tokens: TokenNames::of_config(config), coins: coins.collect() }
+    }
+}
+
+fn cells(units: &Units, (day, chain, token): &SumGroup, sums: &GroupSums) -> [String; 12] {
+    let [symbol, amount] = units.tokens.told(*chain, token, sums.amount);
+    let fees = units.coins.get(chain).and_then(|decimals| whole(sums.fees, *decimals));
     [
         day.clone(),
         chain.to_string(),
         token.clone(),
+        symbol,
         sums.charges.to_string(),
         sums.amount.to_string(),
+        amount,
         sums.unproven.to_string(),
         sums.unproven_amount.to_string(),
         sums.fees.to_string(),
+        fees.unwrap_or_default(),
         sums.on_chain.map(|moved| moved.to_string()).unwrap_or_default(),
     ]
 }
 
 fn write_csv(
     book: &BTreeMap<SumGroup, GroupSums>,
+    units: &Units,
     to: &mut dyn Write,
 ) -> Result<(), Box<dyn Error>> {
-    let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(to);
+    let mut csv = sheet::writer(to);
     csv.write_record(COLUMNS)?;
     for (group, sums) in book {
-        csv.write_record(cells(group, sums))?;
+        csv.write_record(cells(units, group, sums))?;
     }
     Ok(csv.flush()?)
 }
@@ -186,12 +209,13 @@ fn write_csv(
 /// Every value is text: amounts fit into no number of JavaScript.
 fn write_jsonl(
     book: &BTreeMap<SumGroup, GroupSums>,
+    units: &Units,
     to: &mut dyn Write,
 ) -> Result<(), Box<dyn Error>> {
     for (group, sums) in book {
         let named: serde_json::Map<_, _> = COLUMNS
             .into_iter()
-            .zip(cells(group, sums))
+            .zip(cells(units, group, sums))
             .map(|(name, cell)| (name.to_owned(), cell.into()))
             .collect();
         writeln!(to, "{}", serde_json::Value::Object(named))?;

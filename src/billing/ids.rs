@@ -126,7 +126,7 @@ pub enum Family {
 
 impl Family {
     /// How many decimals the coin has that a chain of this family takes its fees in.
-    pub fn coin_decimals(self) -> i32 {
+    pub fn coin_decimals(self) -> u8 {
         match self {
             Self::Evm => 18,
             Self::Tvm => 6,

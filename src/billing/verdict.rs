@@ -32,7 +32,7 @@ pub enum ItemOutcome {
     /// Charged.
     Charged,
     /// Charged, and the event tells more of it than the claim, or something else.
-    ChargedAsTold(Taken),
+    ChargedAsTold(TakenAsTold),
     /// The contract reports that it was not charged: the claim is free again.
     Failed {
         /// Why, in our words.
@@ -47,7 +47,7 @@ pub enum ItemOutcome {
 /// What a contract's event says of a charge, where its claim does not say the same; none where it does, or
 /// where the event is silent. Of a claim without a wallet or a token, the event is the only one to tell them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct TakenAsTold {
     /// How much was taken, base units.
     pub amount: Option<U256>,
     /// Whose wallet it was taken from.
@@ -56,7 +56,7 @@ pub struct Taken {
     pub token: Option<Address>,
 }
 
-impl Taken {
+impl TakenAsTold {
     /// Whether the claim says it all.
     pub fn is_claimed(&self) -> bool {
         *self == Self::default()
@@ -86,7 +86,7 @@ impl Taken {
     }
 }
 
-impl fmt::Display for Taken {
+impl fmt::Display for TakenAsTold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.amount.map(|amount| format!("amount={amount}")),
@@ -101,7 +101,7 @@ impl fmt::Display for Taken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoCharge;
 
-impl FromStr for Taken {
+impl FromStr for TakenAsTold {
     type Err = NoCharge;
 
     fn from_str(text: &str) -> Result<Self, NoCharge> {
@@ -208,10 +208,10 @@ impl Execution {
 
 impl ItemOutcome {
     /// What was taken, where that is not what was claimed.
-    pub fn taken_otherwise(&self, item: &Item) -> Taken {
+    pub fn taken_otherwise(&self, item: &Item) -> TakenAsTold {
         match self {
             Self::ChargedAsTold(taken) => taken.beside(&item.terms),
-            Self::Charged | Self::Failed { .. } | Self::Unproven => Taken::default(),
+            Self::Charged | Self::Failed { .. } | Self::Unproven => TakenAsTold::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Why a chain gave no verdict. Every variant means: nothing was signed, nothing was sent.
 
-use super::{TooDear, Unready};
+use super::{Payer, TooDear, Unready};
 use crate::billing::{BadField, FailCode, Undecodable};
 use crate::node::{AskError, Fault, NodeError, RealChain};
 use alloy::primitives::{Address, B256, U256};
@@ -23,16 +23,18 @@ pub enum ChainError {
     },
     /// The signing account cannot pay for the transaction.
     #[error(
-        "the signing account holds {have} {unit}, but the transaction may cost {need}, with what is \
-         open already: top it up"
+        "the signing account {payer} holds {}, but the transaction may cost {}, with what is open already: \
+         top it up: send coins to that address",
+        payer.coins(*have),
+        payer.coins(*need)
     )]
     GasFunds {
         /// What it holds.
         have: U256,
         /// What the transaction may cost, and what is open already.
         need: U256,
-        /// What both are counted in: wei or sun.
-        unit: &'static str,
+        /// Who pays.
+        payer: Payer,
     },
     /// Nothing at all can be signed at present.
     #[error(transparent)]

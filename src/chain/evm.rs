@@ -37,7 +37,7 @@ use super::disputes::Disputes;
 use super::head::KeptHead;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
+    Payer, Preflight, Pulse, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::EvmConfig;
@@ -115,12 +115,13 @@ impl EvmChain {
     pub async fn connect(account: SigningAccount, parts: EvmParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Eip155(parts.config.eip155_id);
         meet(&account.facts, &parts.fleet, configured).await?;
+        let payer = Payer::of(&account.facts);
         Ok(Self {
             account,
             parts,
             learnt: RwLock::default(),
             head: KeptHead::unseen(),
-            in_flight: Arc::default(),
+            in_flight: Arc::new(InFlight::of_account(payer)),
             milestones: Milestones::default(),
             disputes: Disputes::default(),
             landed: parking_lot::Mutex::default(),

@@ -12,26 +12,51 @@ pub trait Inspect: Chain {
     async fn inspect(&self) -> Vec<Finding>;
 }
 
+/// What to think of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// Nothing in the way.
+    Fine,
+    /// Billing works, and a person should know what may come of it.
+    Warning,
+    /// Billing cannot work like this.
+    Fault,
+}
+
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What was looked at.
     pub what: &'static str,
-    /// Whether billing cannot work like this.
-    pub fault: bool,
+    /// What to think of it.
+    pub weight: Weight,
     /// What was found.
     pub said: String,
 }
 
+/// What is dangerous only where money is.
+const OF_MONEY: [&str; 4] = ["trust", "providers", "policy", "in the clear"];
+
 impl Finding {
     /// Nothing in the way.
     pub fn fine(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, fault: false, said: said.into() }
+        Self { what, weight: Weight::Fine, said: said.into() }
+    }
+
+    /// Something that is dangerous, or soon will be.
+    pub fn warning(what: &'static str, said: impl Into<String>) -> Self {
+        Self { what, weight: Weight::Warning, said: said.into() }
     }
 
     /// Something to mend.
     pub fn fault(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, fault: true, said: said.into() }
+        Self { what, weight: Weight::Fault, said: said.into() }
+    }
+
+    /// The same, where only a chain with money on it makes it dangerous, and this one is a `test`.
+    pub fn on_test(self, test: bool) -> Self {
+        let harmless = test && self.weight == Weight::Warning && OF_MONEY.contains(&self.what);
+        if harmless { Self::fine(self.what, self.said) } else { self }
     }
 }
 
@@ -43,16 +68,21 @@ pub(super) fn nodes_found<C: Client>(fleet: &Fleet<C>) -> Vec<Finding> {
         let said = format!("{}: {}{use_of_it}", node.label, node.state.word());
         match node.state {
             State::WrongChain => Finding::fault("node", said),
-            State::Unverified
-            | State::Alive
-            | State::Silent
-            | State::OutOfSync
-            | State::Busy
-            | State::Quarantined => Finding::fine("node", said),
+            State::Unverified | State::Alive => Finding::fine("node", said),
+            State::Silent | State::OutOfSync | State::Busy | State::Quarantined => {
+                Finding::warning("node", said)
+            }
         }
     };
-    let trust = Finding::fine("trust", fleet.trust().sentence());
-    let repeated = repetitions(fleet).into_iter().map(|said| Finding::fine("providers", said));
+    let sentence = fleet.trust().sentence();
+    let trust = match fleet.trust() {
+        Trust::Alone => Finding::warning(
+            "trust",
+            format!("{sentence}; configure three providers to rely on none"),
+        ),
+        Trust::Two => Finding::fine("trust", sentence),
+    };
+    let repeated = repetitions(fleet).into_iter().map(|said| Finding::warning("providers", said));
     fleet.views().into_iter().map(node).chain([trust]).chain(repeated).collect()
 }
 

@@ -4,7 +4,7 @@
 //! The ledger is the same for both families. They differ in what pays for a transaction, and in how it
 //! is known that one is paid: that is [`Means`].
 
-use super::{ChainError, Purse, Unanswered};
+use super::{ChainError, Payer, Purse, Unanswered};
 use alloy::primitives::U256;
 use parking_lot::Mutex;
 use std::cmp::Reverse;
@@ -18,9 +18,6 @@ pub(super) trait Means {
     /// What one transaction may cost.
     type Cost: Copy + fmt::Debug;
 
-    /// What amounts are counted in: wei or sun.
-    const UNIT: &'static str;
-
     /// What the account holds.
     fn holds(&self) -> U256;
 
@@ -31,7 +28,10 @@ pub(super) trait Means {
 
 /// What is open.
 #[derive(Debug)]
-pub(super) struct Promises<C>(Mutex<Ledger<C>>);
+pub(super) struct Promises<C> {
+    payer: Payer,
+    open: Mutex<Ledger<C>>,
+}
 
 #[derive(Debug)]
 struct Ledger<C> {
@@ -41,22 +41,23 @@ struct Ledger<C> {
     next_draft: u64,
 }
 
-impl<C> Default for Promises<C> {
-    fn default() -> Self {
+impl<C> Promises<C> {
+    /// Nothing yet, of an account.
+    pub(super) fn of_account(payer: Payer) -> Self {
         let (signed, drafts) = (BTreeMap::new(), BTreeMap::new());
-        Self(Mutex::new(Ledger { signed, drafts, next_draft: 0 }))
+        Self { payer, open: Mutex::new(Ledger { signed, drafts, next_draft: 0 }) }
     }
 }
 
 impl<C: Copy> Promises<C> {
     /// What is known of a place.
     pub(super) fn at(&self, position: u64) -> Option<C> {
-        self.0.lock().signed.get(&position).copied()
+        self.open.lock().signed.get(&position).copied()
     }
 
     /// Takes down what a place may cost, from what was known of it before.
     pub(super) fn note(&self, position: u64, cost: impl FnOnce(Option<C>) -> C) -> C {
-        let mut open = self.0.lock();
+        let mut open = self.open.lock();
         let cost = cost(open.signed.get(&position).copied());
         open.signed.insert(position, cost);
         cost
@@ -64,12 +65,12 @@ impl<C: Copy> Promises<C> {
 
     /// What is known of these places.
     pub(super) fn between(&self, places: impl RangeBounds<u64>) -> Vec<C> {
-        self.0.lock().signed.range(places).map(|(_, cost)| *cost).collect()
+        self.open.lock().signed.range(places).map(|(_, cost)| *cost).collect()
     }
 
     /// Forgets all places but these.
     pub(super) fn keep(&self, mut keep: impl FnMut(u64, &C) -> bool) {
-        self.0.lock().signed.retain(|position, cost| keep(*position, cost));
+        self.open.lock().signed.retain(|position, cost| keep(*position, cost));
     }
 
     /// What the account can pay beside all that is open and drafted, and what `ordinary` would cost it:
@@ -78,7 +79,7 @@ impl<C: Copy> Promises<C> {
     where
         H: Means<Cost = C>,
     {
-        self.0.lock().purse((ordinary, None), holdings, needed)
+        self.open.lock().purse(self.payer, (ordinary, None), holdings, needed)
     }
 
     /// Sets money aside for a transaction that is drafted, if the account can pay for it beside all
@@ -93,12 +94,13 @@ impl<C: Copy> Promises<C> {
     where
         H: Means<Cost = C>,
     {
-        let mut open = self.0.lock();
-        let purse = open.purse((cost, instead), holdings, needed).ok_or(Unanswered::NoBalance)?;
+        let mut open = self.open.lock();
+        let purse = open.purse(self.payer, (cost, instead), holdings, needed);
+        let purse = purse.ok_or(Unanswered::NoBalance)?;
         if purse.pays().is_err() {
-            let Purse { holds, in_flight, ordinary, unit } = purse;
+            let Purse { holds, in_flight, ordinary, payer } = purse;
             let need = in_flight.saturating_add(ordinary);
-            return Err(ChainError::GasFunds { have: holds, need, unit });
+            return Err(ChainError::GasFunds { have: holds, need, payer });
         }
         let draft = open.next_draft;
         open.next_draft = draft.wrapping_add(1);
@@ -110,6 +112,7 @@ impl<C: Copy> Promises<C> {
 impl<C: Copy> Ledger<C> {
     fn purse<H>(
         &self,
+        payer: Payer,
         (cost, instead): (C, Option<u64>),
         holdings: &[H],
         needed: usize,
@@ -129,7 +132,7 @@ impl<C: Copy> Ledger<C> {
                 holds: one.holds(),
                 in_flight,
                 ordinary: one.owes(&signed, &drafts).saturating_sub(in_flight),
-                unit: H::UNIT,
+                payer,
             })
             .collect();
         purses.sort_by_key(|purse| {
@@ -150,7 +153,7 @@ pub(super) struct SetAside<C> {
 impl<C: Copy> SetAside<C> {
     /// The draft is signed: from now on its place in the lane is what it may cost.
     pub(super) fn signed(&self, position: u64, cost: impl FnOnce(Option<C>) -> C) {
-        let mut open = self.promises.0.lock();
+        let mut open = self.promises.open.lock();
         let cost = cost(open.signed.get(&position).copied());
         open.signed.insert(position, cost);
         open.drafts.remove(&self.draft);
@@ -159,6 +162,6 @@ impl<C: Copy> SetAside<C> {
 
 impl<C> Drop for SetAside<C> {
     fn drop(&mut self) {
-        self.promises.0.lock().drafts.remove(&self.draft);
+        self.promises.open.lock().drafts.remove(&self.draft);
     }
 }

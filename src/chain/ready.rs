@@ -1,10 +1,17 @@
 //! Whether an ordinary batch could be signed, as far as the last look at a chain tells: what readiness
 //! and `check` say before the first request finds out.
 
+use super::Payer;
+use crate::billing::decimal;
 use crate::keys::StoreFault;
 use alloy::primitives::{Address, U256};
 use std::fmt;
 use std::time::Duration;
+
+/// Decimals of the units that sentences and the configuration use, in wei or sun.
+const GWEI: usize = 9;
+const ETHER: usize = 18;
+const TRX: usize = 6;
 
 /// Why no batch can be signed at present, although the chain can be followed. Every variant means:
 /// nothing was signed, nothing was sent.
@@ -64,8 +71,9 @@ pub enum Unready {
 pub enum TooDear {
     /// That of a price for gas, wei (EVM).
     #[error(
-        "the {what} is {asked} wei per gas, above the ceiling fees.{key} = {ceiling} wei: wait, or raise \
-         it"
+        "the {what} is {} gwei per gas, above the ceiling fees.{key} = {} gwei: wait, or raise it",
+        decimal(*asked, GWEI),
+        decimal(*ceiling, GWEI)
     )]
     PerGas {
         /// Which price.
@@ -79,8 +87,10 @@ pub enum TooDear {
     },
     /// That of a whole transaction, wei (EVM).
     #[error(
-        "the transaction may cost {cost} wei, above the ceiling fees.max_tx_cost = {most} wei: post \
-         fewer at once, wait, or raise it"
+        "the transaction may cost {} ether, above the ceiling fees.max_tx_cost = {} ether: post fewer at \
+         once, wait, or raise it",
+        decimal(*cost, ETHER),
+        decimal(*most, ETHER)
     )]
     Transaction {
         /// What it may cost.
@@ -90,7 +100,9 @@ pub enum TooDear {
     },
     /// That of a fee limit, sun (TRON).
     #[error(
-        "one charge alone needs a fee limit of {wanted} sun, above {ceiling} = {most} sun: {advice}"
+        "one charge alone needs a fee limit of {} TRX, above {ceiling} = {} TRX: {advice}",
+        decimal(*wanted, TRX),
+        decimal(U256::from(*most), TRX)
     )]
     FeeLimit {
         /// What one charge needs.
@@ -114,8 +126,8 @@ pub struct Purse {
     pub in_flight: U256,
     /// What an ordinary batch may cost at present, in the same unit.
     pub ordinary: U256,
-    /// What they are counted in: wei or sun.
-    pub unit: &'static str,
+    /// Whose it is.
+    pub payer: Payer,
 }
 
 impl Purse {
@@ -132,11 +144,12 @@ impl Purse {
 
 impl fmt::Display for Purse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { holds, in_flight, ordinary, unit } = self;
+        let Self { holds, in_flight, ordinary, payer } = self;
+        let [holds, in_flight, ordinary] = [holds, in_flight, ordinary].map(|it| payer.coins(*it));
         write!(
             f,
-            "the signing account holds {holds} {unit}, of which open transactions may take \
-             {in_flight}, and an ordinary batch may cost {ordinary}: top it up"
+            "the signing account {payer} holds {holds}, of which open transactions may take {in_flight}, and an \
+             ordinary batch may cost {ordinary}: top it up: send coins to that address"
         )
     }
 }
@@ -181,6 +194,7 @@ impl fmt::Display for ClockGap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::billing::Family;
 
     #[test]
     fn a_purse_pays_for_an_ordinary_batch_only_with_what_nothing_open_may_take() {
@@ -188,14 +202,18 @@ mod tests {
             holds: U256::from(holds),
             in_flight: U256::from(in_flight),
             ordinary: U256::from(30),
-            unit: "wei",
+            payer: Payer::nobody(Family::Tvm),
         };
         assert_eq!(purse(100, 70).pays(), Ok(()));
         let short = purse(100, 71);
         assert_eq!(short.pays(), Err(Unready::GasMoney(short)));
         assert_eq!(purse(10, 20).spendable(), U256::ZERO);
         let said = short.to_string();
-        assert!(said.contains("100 wei") && said.contains("71") && said.contains("30"), "{said}");
+        for part in
+            ["0.0001 TRX", "0.000071 TRX", "0.00003 TRX", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
     }
 
     #[test]

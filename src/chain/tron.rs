@@ -43,8 +43,8 @@ use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, ReadFrom, Recall, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
-    Young,
+    Payer, Preflight, Pulse, ReadFrom, Recall, Requests, SigningAccount, TokenUnits, TxOnRecord,
+    Vitals, Young,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -175,7 +175,7 @@ impl TronChain {
     pub async fn connect(account: SigningAccount, parts: TronParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Genesis(parts.config.chain_id);
         meet(&account.facts, &parts.fleet, configured).await?;
-        let signers = Arc::default();
+        let (signers, payer) = (Arc::default(), Payer::of(&account.facts));
         let vouched = Vouched::beginning_with(parts.config.witnesses.clone());
         Ok(Self {
             account,
@@ -184,7 +184,7 @@ impl TronChain {
             head: KeptHead::unseen(),
             tracks: Tracks::default(),
             disputes: Disputes::default(),
-            promises: Arc::default(),
+            promises: Arc::new(Promises::of_account(payer)),
             last_draft: parking_lot::Mutex::default(),
             taken: Arc::default(),
             solid: SolidBlocks::unread(Arc::clone(&signers)),

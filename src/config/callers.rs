@@ -129,6 +129,15 @@ pub(super) fn read_all(
     outcome.map(|()| all)
 }
 
+/// The callers that nothing is wrong with, ordered by label: for asking a Signer, which judges them itself.
+pub(super) fn read_usable(root: &mut TableReader<'_>) -> Result<Vec<Caller>, Reported> {
+    let all = root.each("callers", |label, reader| read(label, reader, None))?;
+    let fault = all.iter().find_map(|one| one.as_ref().err()).copied();
+    let usable: Vec<Caller> = all.into_iter().flatten().collect();
+    // Nobody at all is asked for unsigned; that must not come of faults.
+    fault.filter(|_| usable.is_empty()).map_or(Ok(usable), Err)
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "compares two secrets and tells nobody what they are"

@@ -13,6 +13,7 @@ pub use keys::ChainKeys;
 pub use tvm::{TvmConfig, TvmFeeConfig, TvmNode};
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use alloy::primitives::Address;
@@ -251,6 +252,20 @@ fn compare(outlines: &[Outline], root: &TableReader<'_>) {
 }
 
 impl ChainConfig {
+    /// Where nodes are that are asked over http on another machine.
+    pub fn nodes_in_the_clear(&self) -> BTreeSet<String> {
+        let all: Vec<&super::RpcUrl> = match &self.family {
+            FamilyConfig::Evm(evm) => evm.rpc.iter().chain(&evm.send_only).collect(),
+            FamilyConfig::Tvm(tvm) => {
+                let nodes = tvm.nodes.iter();
+                nodes
+                    .flat_map(|node| [&node.full, &node.solidity].into_iter().chain(&node.jsonrpc))
+                    .collect()
+            }
+        };
+        all.into_iter().filter(|url| !url.is_private()).map(ToString::to_string).collect()
+    }
+
     fn read(
         id: &str,
         family: Family,

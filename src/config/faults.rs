@@ -62,6 +62,14 @@ impl Faults {
         Reported(())
     }
 
+    /// What was read, whatever else was wrong: for what has no need of the rest.
+    pub(super) fn settle_read<T>(self, outcome: Result<T, Reported>) -> Result<T, ConfigErrors> {
+        match outcome {
+            Ok(read) => Ok(read),
+            Err(reported) => self.settle(Err(reported)),
+        }
+    }
+
     /// The outcome: what was read, unless anything at all was wrong.
     pub(super) fn settle<T>(self, outcome: Result<T, Reported>) -> Result<T, ConfigErrors> {
         let mut faults = self.0.into_inner();

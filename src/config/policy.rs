@@ -35,6 +35,8 @@ pub struct TokenLimits {
     pub max_amount: Option<U256>,
     /// The most of all charges of one UTC day, base units.
     pub max_amount_per_day: Option<U256>,
+    /// How many decimals it has, 0 to 77: for people, and no limit. None: amounts are told in base units alone.
+    pub decimals: Option<u8>,
 }
 
 impl PolicyConfig {
@@ -43,15 +45,19 @@ impl PolicyConfig {
         let max_fee_per_day = reader.optional("max_fee_per_day", &fee(family));
         let tokens = reader.words("tokens", |_, text| token(family, text).map(drop));
         let known = tokens.as_ref().ok().cloned();
-        let judge = |name: &str, text: &str| match &known {
+        let of_token = |name: &str| match &known {
             Some(known) if !known.contains_key(name) => {
                 Err("names no token of policy.tokens".to_owned())
             }
-            _ => amount(text).map(drop),
+            _ => Ok(()),
         };
+        let judge = |name: &str, text: &str| of_token(name).and_then(|()| amount(text).map(drop));
         let most = reader.words("max_amount", judge);
         let most_per_day = reader.words("max_amount_per_day", judge);
-        let (tokens, most, most_per_day) = (tokens?, most?, most_per_day?);
+        let places =
+            |name: &str, text: &str| of_token(name).and_then(|()| decimals(text).map(drop));
+        let places = reader.words("decimals", places);
+        let (tokens, most, most_per_day, places) = (tokens?, most?, most_per_day?, places?);
         let mut limits = BTreeMap::<String, TokenLimits>::new();
         for (name, text) in tokens {
             let Ok(address) = token(family, &text) else { continue };
@@ -61,7 +67,8 @@ impl PolicyConfig {
             }
             let max_amount = most.get(&name).and_then(|text| amount(text).ok());
             let max_amount_per_day = most_per_day.get(&name).and_then(|text| amount(text).ok());
-            limits.insert(name, TokenLimits { address, max_amount, max_amount_per_day });
+            let decimals = places.get(&name).and_then(|text| decimals(text).ok());
+            limits.insert(name, TokenLimits { address, max_amount, max_amount_per_day, decimals });
         }
         let allowed = reader.words("allowed", |_, text| addresses(family, text).map(drop))?;
         let read = |(name, text): (String, String)| Some((name, addresses(family, &text).ok()?));
@@ -116,6 +123,11 @@ fn amount(text: &str) -> Result<U256, String> {
     let read = is_digits(text).then(|| U256::from_str_radix(text, 10).ok()).flatten();
     let wanted = "is not an amount in base units; expected a whole number from 1 to 2^256 - 1";
     read.filter(|amount| !amount.is_zero()).ok_or_else(|| wanted.to_owned())
+}
+
+fn decimals(text: &str) -> Result<u8, String> {
+    let read = text.parse().ok().filter(|places| *places <= 77);
+    read.ok_or_else(|| "is no number of decimals; expected a whole number from 0 to 77".to_owned())
 }
 
 /// An amount of the chain's own coin.

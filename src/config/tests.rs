@@ -364,6 +364,17 @@ fn a_file_that_is_missing_is_named() {
 }
 
 #[test]
+fn nodes_that_are_asked_over_http_on_another_machine_are_told() {
+    let told = |rpc: &str| {
+        let text = local("\"http://127.0.0.1:8545\"", rpc);
+        let told = load(&text, &[]).unwrap().chains[0].nodes_in_the_clear();
+        told.into_iter().collect::<Vec<_>>()
+    };
+    assert!(told("[\"http://127.0.0.1:1\", \"https://a.example\"]").is_empty());
+    assert_eq!(told("[\"http://a.example/v3/hunter2\"]"), ["http://a.example"]);
+}
+
+#[test]
 fn a_day_with_nothing_open_fits_into_what_a_provider_may_get() {
     let with = |lines: &str| local("idle_poll_interval = \"1s\"", lines);
     assert!(load(&with("max_requests_per_day = 10_000"), &[]).is_ok());

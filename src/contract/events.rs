@@ -6,7 +6,7 @@ use super::ProfileFaults;
 use super::abi::{Param, Signature, Type};
 use super::coerce::{AbiKind, digits};
 use super::reasons::Reasons;
-use crate::billing::{FailCode, Item, ItemOutcome, Period, Taken};
+use crate::billing::{FailCode, Item, ItemOutcome, Period, TakenAsTold};
 use alloy::dyn_abi::{DecodedEvent, DynSolEvent, DynSolType, DynSolValue};
 use alloy::primitives::{Address, B256, Log, U256};
 
@@ -186,7 +186,7 @@ impl ItemEvent {
     fn charged(&self, item: &Item) -> ItemOutcome {
         let address = |told: B256| Address::from_word(told);
         let differs = |told: &Address, ours: Option<Address>| ours != Some(*told);
-        let taken = Taken {
+        let taken = TakenAsTold {
             amount: self.amount.map(Into::into).filter(|told: &U256| *told != item.amount),
             wallet: self.wallet.map(address).filter(|told| differs(told, item.terms.wallet)),
             token: self.token.map(address).filter(|told| differs(told, item.terms.token)),

@@ -9,7 +9,7 @@ mod written;
 
 use super::*;
 use crate::billing::{
-    ChargeTerms, Entry, Item, NoCharge, Period, PlanId, Refused, Scalar, SubscribeId, Taken,
+    ChargeTerms, Entry, Item, NoCharge, Period, PlanId, Refused, Scalar, SubscribeId, TakenAsTold,
     UserHash,
 };
 use crate::config::{Config, FamilyConfig};

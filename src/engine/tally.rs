@@ -150,8 +150,8 @@ fn end_of(item: &Item, outcome: &ItemOutcome) -> (&'static str, &'static str) {
 mod tests {
     use super::*;
     use crate::billing::{
-        BlockRef, CallEnding, ChargeKey, ChargeTerms, Landed, Period, PlanId, SubscribeId, Taken,
-        TxRecord, UserHash,
+        BlockRef, CallEnding, ChargeKey, ChargeTerms, Landed, Period, PlanId, SubscribeId,
+        TakenAsTold, TxRecord, UserHash,
     };
     use alloy::primitives::{Address, B256};
 
@@ -173,7 +173,7 @@ mod tests {
         tally.charge(end_of(&item, &ItemOutcome::Unproven), 1);
         // The event adds the wallet that the claim does not name, which is nothing else than was claimed.
         let wallet = Some(Address::ZERO);
-        let told = ItemOutcome::ChargedAsTold(Taken { wallet, ..Taken::default() });
+        let told = ItemOutcome::ChargedAsTold(TakenAsTold { wallet, ..TakenAsTold::default() });
         let named =
             Item { terms: ChargeTerms { wallet: Some(Address::repeat_byte(1)), ..terms }, ..item };
         tally.charge(end_of(&item, &told), 1);

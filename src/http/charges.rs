@@ -1,8 +1,11 @@
 //! `GET /PayTool/charges`: the ledger, page by page.
 
 mod row;
+pub mod sheet;
+mod tokens;
 
 pub use row::ChargeRow;
+pub use tokens::{TokenNames, whole};
 
 use super::AppState;
 use super::answer::{HttpReply, envelope};
@@ -96,6 +99,16 @@ struct LedgerQuery {
     order: Option<Direction>,
     limit: Option<usize>,
     after: Option<String>,
+    format: Option<PageFormat>,
+}
+
+/// How a page is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PageFormat {
+    #[default]
+    Json,
+    Csv,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -188,6 +201,27 @@ pub struct LedgerPage {
     pub next: Option<String>,
 }
 
+/// The same as lines of CSV, the first page with a header.
+#[derive(Debug, Serialize)]
+struct LedgerSheet {
+    csv: String,
+    /// How many charges and refusals that is.
+    rows: usize,
+    next: Option<String>,
+}
+
+impl LedgerSheet {
+    fn of(page: LedgerPage, first: bool) -> Option<Self> {
+        let mut lines = sheet::writer(Vec::new());
+        if first {
+            sheet::write_header(&mut lines).ok()?;
+        }
+        page.charges.iter().try_for_each(|row| sheet::write_row(&mut lines, row)).ok()?;
+        let csv = String::from_utf8(lines.into_inner().ok()?).ok()?;
+        Some(Self { csv, rows: page.charges.len(), next: page.next })
+    }
+}
+
 /// Answers with one page.
 pub(super) async fn charges(State(door): State<Arc<AppState>>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default().to_owned();
@@ -196,12 +230,17 @@ pub(super) async fn charges(State(door): State<Arc<AppState>>, request: Request)
         let told = async {
             let asked = LedgerQuery::read(&query).map_err(HttpReply::TurnedAway)?;
             let chains = rights.and_then(|rights| rights.chains.clone());
-            page(&door.ledger(), &asked, chains).await
+            let names = TokenNames::of_lanes(&door.engine.lanes());
+            let page = page(&door.ledger(), &asked, chains, &names).await?;
+            let (code, msg) = (StatusCode::OK, "success".to_owned());
+            Ok::<_, HttpReply>(match asked.format.unwrap_or_default() {
+                PageFormat::Json => envelope(code, 1, msg, page),
+                PageFormat::Csv => {
+                    envelope(code, 1, msg, LedgerSheet::of(page, asked.after.is_none()))
+                }
+            })
         };
-        match told.await {
-            Ok(page) => envelope(StatusCode::OK, 1, "success".to_owned(), page),
-            Err(reply) => reply.into_response(),
-        }
+        told.await.unwrap_or_else(IntoResponse::into_response)
     })
     .await
 }
@@ -211,6 +250,7 @@ async fn page(
     ledger: &FullLedger,
     asked: &LedgerQuery,
     chains: Option<Vec<PlatformChainId>>,
+    names: &TokenNames,
 ) -> Result<LedgerPage, HttpReply> {
     let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
     let wrong = |why| HttpReply::TurnedAway(TurnedAway::Ledger(why));
@@ -229,7 +269,7 @@ async fn page(
             let why = "after is a place that this journal has not reached: it is an older copy";
             return Err(wrong(why.to_owned()));
         }
-        charges.extend(step.found.iter().filter_map(|line| ChargeRow::told(line, &name)));
+        charges.extend(step.found.iter().filter_map(|line| ChargeRow::told(line, &name, names)));
         after = step.next;
         if after.is_none() || charges.len() >= limit || began.elapsed() > LONGEST_LOOK {
             return Ok(LedgerPage { charges, next: after.map(|place| name.cursor(place)) });

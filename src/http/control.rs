@@ -146,12 +146,17 @@ async fn settle(
     })
 }
 
+/// How long the reason for a pause may be, characters.
+const MOST_WORDS: usize = 500;
+
 /// Which chain is meant; none for all of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Which {
     #[serde(default, deserialize_with = "stated")]
     pub(super) chain_id: Option<u32>,
+    /// Of a pause: why.
+    pub(super) why: Option<String>,
 }
 
 /// `null` is no chain, and not all of them either.
@@ -177,7 +182,15 @@ async fn begin(door: &AppState, sent: Instruction) -> Result<Response, HttpReply
         Some(chain) => vec![chain],
         None => door.engine.lanes().of_chains.keys().copied().collect(),
     };
-    set(door, Switch::Pause(chains), &sent.by).await
+    if which
+        .why
+        .as_ref()
+        .is_some_and(|why| why.trim().is_empty() || why.chars().count() > MOST_WORDS)
+    {
+        let why = format!("why is 1 to {MOST_WORDS} characters");
+        return Err(HttpReply::TurnedAway(TurnedAway::Control(why)));
+    }
+    set(door, Switch::Pause(chains), &sent.by, which.why).await
 }
 
 /// The pauses that are to end: since when each is, Unix ms, by the platform's id of the chain.
@@ -194,10 +207,15 @@ async fn end(door: &AppState, sent: Instruction) -> Result<Response, HttpReply> 
     });
     let named = named.map_err(|why| HttpReply::TurnedAway(TurnedAway::Resume(why)))?;
     let named = named.into_iter().map(|(chain, since_ms)| (PlatformChainId(chain), since_ms));
-    set(door, Switch::Resume(named.collect()), &sent.by).await
+    set(door, Switch::Resume(named.collect()), &sent.by, None).await
 }
 
-async fn set(door: &AppState, switch: Switch, by: &Caller) -> Result<Response, HttpReply> {
+async fn set(
+    door: &AppState,
+    switch: Switch,
+    by: &Caller,
+    why: Option<String>,
+) -> Result<Response, HttpReply> {
     let mut chains: Box<dyn Iterator<Item = &PlatformChainId> + Send> = match &switch {
         Switch::Pause(chains) => Box::new(chains.iter()),
         Switch::Resume(pauses) => Box::new(pauses.keys()),
@@ -206,7 +224,8 @@ async fn set(door: &AppState, switch: Switch, by: &Caller) -> Result<Response, H
         return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
     }
     drop(chains);
-    let told = door.engine.set_paused(switch, &by.label).await.map_err(HttpReply::NoVerdict)?;
+    let told =
+        door.engine.set_paused(switch, &by.label, why).await.map_err(HttpReply::NoVerdict)?;
     told.map_err(|other| HttpReply::TurnedAway(TurnedAway::OtherPause(other)))?;
     report(door, &by.rights).await
 }

@@ -2,7 +2,7 @@
 
 use super::AppState;
 use super::answer::{HttpReply, envelope};
-use super::charges::{ChargeRow, JournalName};
+use super::charges::{ChargeRow, JournalName, TokenNames};
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::PlatformChainId;
@@ -58,7 +58,7 @@ impl FiguresQuery {
 
 /// What the ledger comes to from `from` until `until`.
 #[derive(Debug, Serialize)]
-struct Figures {
+struct SlottedFigures {
     from: i64,
     /// Up to here the ledger was looked through: if that is not what was asked for, ask on from here.
     until: i64,
@@ -78,22 +78,22 @@ struct FigureSlot {
     /// Why those were `failed` or `refused` that were.
     reasons: BTreeMap<String, u64>,
     /// What was taken, base units in text, by the token.
-    taken: BTreeMap<String, Sum>,
+    taken: BTreeMap<String, DigitSum>,
     /// What the charges' transactions have cost, wei or sun in text.
-    fees: Sum,
+    fees: DigitSum,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum(U256);
+struct DigitSum(U256);
 
-impl Sum {
+impl DigitSum {
     fn add(&mut self, digits: Option<&str>) {
         let more = digits.and_then(|digits| U256::from_str_radix(digits, 10).ok());
         self.0 = self.0.saturating_add(more.unwrap_or_default());
     }
 }
 
-impl Serialize for Sum {
+impl Serialize for DigitSum {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&self.0)
     }
@@ -141,7 +141,7 @@ async fn add_up(
     ledger: &FullLedger,
     asked: FiguresQuery,
     chains: Option<Vec<PlatformChainId>>,
-) -> Result<Figures, JournalError> {
+) -> Result<SlottedFigures, JournalError> {
     let name = JournalName::of(&ledger.journal).await?;
     let began = Instant::now();
     let mut slots: BTreeMap<(i64, u32), FigureSlot> = BTreeMap::new();
@@ -157,7 +157,11 @@ async fn add_up(
         let mut after = None;
         loop {
             let step = ledger.step(filter.clone(), LedgerOrder::Oldest, after, STEP).await?;
-            for line in step.found.iter().filter_map(|line| ChargeRow::told(line, &name)) {
+            for line in step
+                .found
+                .iter()
+                .filter_map(|line| ChargeRow::told(line, &name, &TokenNames::default()))
+            {
                 // A refusal is told of every time from its first to its last: it counts where it was first.
                 let at = line.accepted_at.or(line.refused_at).unwrap_or(until);
                 if line.state != REFUSED || asked.slot(at) == until {
@@ -178,5 +182,5 @@ async fn add_up(
         until = end;
     }
     let slots = slots.into_values().collect();
-    Ok(Figures { from: asked.from, until, step: asked.step, slots })
+    Ok(SlottedFigures { from: asked.from, until, step: asked.step, slots })
 }

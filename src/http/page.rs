@@ -83,7 +83,7 @@ struct ChainNumbers {
     explorer: Option<String>,
     /// The symbol of its own coin.
     coin: &'static str,
-    coin_decimals: i32,
+    coin_decimals: u8,
     /// What stands in its way.
     troubles: Vec<StandingTrouble>,
     /// What its accounts hold and their open transactions may take of that: wei or sun, digits in text.

@@ -1,10 +1,10 @@
-//! `GET /PayTool/billings/{any hash or request id}`: what became of a billing.
+//! `GET /PayTool/billings/{any hash, request id or number}`: what became of a billing.
 
 use super::AppState;
 use super::answer::{HttpReply, envelope, integer, spell_hash};
 use super::guard::{Purpose, pass};
 use super::turned_away::TurnedAway;
-use crate::billing::{AttemptKind, BatchState, Family, Period, TxRecord, spell_address};
+use crate::billing::{AttemptKind, BatchId, BatchState, Family, Period, TxRecord, spell_address};
 use crate::engine::{Hindrance, NoVerdict};
 use crate::journal::{Billing, JournalError, Line, Resolution};
 use alloy::primitives::B256;
@@ -43,16 +43,21 @@ pub(super) async fn billings(
 }
 
 const NOTHING: TurnedAway =
-    TurnedAway::NotFound("no billing has this transaction hash or request id");
+    TurnedAway::NotFound("no billing has this transaction hash, request id or number");
 
-/// By hash first. A request id may look like a hash, too.
+/// By hash first. A request id may look like a hash, too, and like a billing's number.
 async fn find(door: &AppState, id: String) -> Result<Vec<Billing>, JournalError> {
     if let Some(hash) = hash(&id)
         && let Some(billing) = door.engine.billing_by_hash(hash).await?
     {
         return Ok(vec![billing]);
     }
-    door.engine.billings_by_request(id).await
+    let number = id.parse().ok().map(BatchId);
+    let found = door.engine.billings_by_request(id).await?;
+    match number.filter(|_| found.is_empty()) {
+        Some(number) => Ok(door.engine.journal.billing(number).await?.into_iter().collect()),
+        None => Ok(found),
+    }
 }
 
 /// 64 hex digits, with or without `0x`.

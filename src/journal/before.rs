@@ -40,7 +40,7 @@ impl Before {
                     (SELECT coalesce(max(id), 0) + 1 FROM batch),
                     (SELECT id FROM profile WHERE profile.chain = ?1 AND contract = ?3 AND body = ?4),
                     (SELECT digest FROM request WHERE id = ?5 AND caller_key = ?6),
-                    history.seq, history.digest, spend.unit, spend.amount, spend.signer
+                    history.seq, history.digest, spend.unit, spend.amount, spend.signer, pause.why
              FROM (SELECT 1 AS one) AS always
              LEFT JOIN pause ON pause.chain = ?1
              LEFT JOIN lane ON lane.chain = ?1 AND lane.signer = ?2
@@ -96,7 +96,7 @@ impl Before {
 
     fn read(row: &Row<'_>) -> SqlResult<Self> {
         let pause = match row.get(0)? {
-            Some(by) => Some(Pause { by, since_ms: row.get(1)? }),
+            Some(by) => Some(Pause { by, since_ms: row.get(1)?, why: row.get(12)? }),
             None => None,
         };
         let newest = match row.get(7)? {

@@ -9,8 +9,8 @@ use super::rows::origin_of;
 use super::sql::{Database, SqlResult, params};
 use super::{history, passing, spend};
 use crate::billing::{
-    BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, Taken, TxRecord,
-    Verdict,
+    BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, TakenAsTold,
+    TxRecord, Verdict,
 };
 use alloy::primitives::B256;
 use serde_json::json;
@@ -130,7 +130,11 @@ fn settle_items(conn: &dyn Database, end: &Settlement, outcomes: &[ItemOutcome])
 }
 
 /// Keeps what the event of a charge tells, and who paid by it.
-fn keep_told(conn: &dyn Database, (batch, item): (BatchId, usize), taken: &Taken) -> SqlResult<()> {
+fn keep_told(
+    conn: &dyn Database,
+    (batch, item): (BatchId, usize),
+    taken: &TakenAsTold,
+) -> SqlResult<()> {
     conn.prepare_cached("UPDATE claim SET detail = ?3 WHERE batch = ?1 AND item = ?2")?
         .queue(params![batch.0, item, taken.to_string()])?;
     let Some(wallet) = taken.wallet else { return Ok(()) };

@@ -196,6 +196,14 @@ pub(super) fn step(
 }
 
 impl LedgerOrder {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Oldest => "oldest",
+            Self::Newest => "newest",
+        }
+    }
+
     /// The word for it in SQL.
     pub(super) fn sql(self) -> &'static str {
         match self {

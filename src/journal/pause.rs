@@ -4,6 +4,7 @@
 use super::history;
 use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use crate::billing::PlatformChainId;
+use jiff::Timestamp;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,12 +16,18 @@ pub struct Pause {
     pub by: String,
     /// Unix ms.
     pub since_ms: i64,
+    /// Why, in the words of whoever paused it.
+    pub why: Option<String>,
 }
 
 impl Pause {
-    /// Since when, in words.
+    /// Since when and why, in words.
     pub fn since(&self) -> String {
-        format!("since {}, Unix time", self.since_ms.div_euclid(1000))
+        let why = self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        match Timestamp::from_millisecond(self.since_ms) {
+            Ok(since) => format!("since {since:.0}{why}"),
+            Err(_) => format!("since {}, Unix time{why}", self.since_ms.div_euclid(1000)),
+        }
     }
 }
 
@@ -32,16 +39,18 @@ impl fmt::Display for Pause {
 
 /// Who paused a chain, if somebody did.
 pub(super) fn read(conn: &dyn Database, chain: PlatformChainId) -> SqlResult<Option<Pause>> {
-    conn.prepare_cached("SELECT by, since_ms FROM pause WHERE chain = ?1")?
-        .query_row([chain.0], |row| Ok(Pause { by: row.get(0)?, since_ms: row.get(1)? }))
+    conn.prepare_cached("SELECT by, since_ms, why FROM pause WHERE chain = ?1")?
+        .query_row([chain.0], |row| {
+            Ok(Pause { by: row.get(0)?, since_ms: row.get(1)?, why: row.get(2)? })
+        })
         .optional()
 }
 
 /// Every paused chain.
 pub(super) fn all(conn: &dyn Database) -> SqlResult<BTreeMap<PlatformChainId, Pause>> {
-    conn.prepare("SELECT chain, by, since_ms FROM pause")?
+    conn.prepare("SELECT chain, by, since_ms, why FROM pause")?
         .query_map([], |row| {
-            let pause = Pause { by: row.get(1)?, since_ms: row.get(2)? };
+            let pause = Pause { by: row.get(1)?, since_ms: row.get(2)?, why: row.get(3)? };
             Ok((PlatformChainId(row.get(0)?), pause))
         })?
         .collect()
@@ -75,8 +84,9 @@ pub(super) fn set(
         Switch::Pause(chains) => {
             for chain in chains {
                 if read(conn, *chain)?.is_none() {
-                    let sql = "INSERT INTO pause (chain, by, since_ms) VALUES (?1, ?2, ?3)";
-                    conn.execute(sql, params![chain.0, now.by, now.since_ms])?;
+                    let sql =
+                        "INSERT INTO pause (chain, by, since_ms, why) VALUES (?1, ?2, ?3, ?4)";
+                    conn.execute(sql, params![chain.0, now.by, now.since_ms, now.why])?;
                     note(conn, "paused", *chain, now)?;
                 }
             }
@@ -100,7 +110,7 @@ fn note(
     conn: &dyn Database,
     event: &str,
     chain: PlatformChainId,
-    Pause { by, since_ms }: &Pause,
+    Pause { by, since_ms, why }: &Pause,
 ) -> SqlResult<()> {
-    history::append(conn, *since_ms, event, &json!({"chain": chain.0, "by": by}))
+    history::append(conn, *since_ms, event, &json!({"chain": chain.0, "by": by, "why": why}))
 }

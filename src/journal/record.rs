@@ -4,7 +4,7 @@ use super::columns::LineOutcome;
 use super::{Durable, Network, Origin, Resolution};
 use crate::billing::{
     AskedBy, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, ChargeTerms, FailCode,
-    Item, ItemOutcome, Taken, TxRecord,
+    Item, ItemOutcome, TakenAsTold, TxRecord,
 };
 use crate::spans::SpanPlace;
 use alloy::primitives::{Address, B256};
@@ -49,7 +49,7 @@ impl Line {
     }
 
     /// What was taken, where that is not what was claimed.
-    pub fn taken_otherwise(&self) -> Taken {
+    pub fn taken_otherwise(&self) -> TakenAsTold {
         self.told().beside(&self.item.terms)
     }
 
@@ -59,10 +59,10 @@ impl Line {
     }
 
     /// What the event of the charge tells, where the claim does not say the same.
-    fn told(&self) -> Taken {
+    fn told(&self) -> TakenAsTold {
         match &self.outcome {
             Some(LineOutcome::Told(ItemOutcome::ChargedAsTold(taken))) => *taken,
-            Some(LineOutcome::Told(_) | LineOutcome::Released) | None => Taken::default(),
+            Some(LineOutcome::Told(_) | LineOutcome::Released) | None => TakenAsTold::default(),
         }
     }
 

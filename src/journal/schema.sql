@@ -43,7 +43,8 @@ CREATE TABLE contract (
 CREATE TABLE pause (
     chain    INTEGER PRIMARY KEY,
     by       TEXT    NOT NULL,
-    since_ms INTEGER NOT NULL
+    since_ms INTEGER NOT NULL,
+    why      TEXT
 ) STRICT;
 
 -- What one signing account does on one chain, one position after the other, without gaps.

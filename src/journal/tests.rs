@@ -33,7 +33,7 @@ use crate::billing::{
     AskedBy, AttemptKind, BatchState, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
     ChargeTerms, ClaimState, Execution, FailCode, Family, ForeignEffect, InBlocks, Item,
     ItemOutcome, Landed, NamedRequest, Period, PeriodNaming, PlanId, RequestId, Signed,
-    SubscribeId, Taken, TxRecord, UserHash, Verdict,
+    SubscribeId, TakenAsTold, TxRecord, UserHash, Verdict,
 };
 use crate::config::JournalConfig;
 use crate::policy::Unit;

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 
 /// Who runs the node at this URL: its registrable domain (`example.com`, `example.co.uk`), or its
 /// host where that is none. What listens on this machine itself (tunnels, own nodes) is told apart by
-/// its port.
+/// its port, whatever this machine is called.
 pub(super) fn provider_of(url: &RpcUrl) -> String {
     let host = url.host();
     if is_this_machine(&host) {
-        return url.to_string();
+        return url.to_string().replacen(&host, "localhost", 1);
     }
     let domain = host.trim_end_matches('.');
     let registrable = psl::domain_str(domain).filter(|_| address(domain).is_none());
@@ -49,6 +49,9 @@ mod tests {
         assert_ne!(provider("http://127.0.0.1:1"), provider("http://127.0.0.1:2"));
         assert_ne!(provider("http://[::1]:1"), provider("http://[::1]:2"));
         assert_ne!(provider("http://localhost:1"), provider("http://localhost:2"));
+        for name in ["http://127.0.0.1:1", "http://[::1]:1", "http://127.0.0.9:1"] {
+            assert_eq!(provider(name), provider("http://localhost:1"));
+        }
         assert_eq!(provider("http://geth:8545"), "geth");
     }
 }

@@ -18,8 +18,10 @@ fn limits() -> PolicyConfig {
         address: USDT,
         max_amount: Some(U256::from(100)),
         max_amount_per_day: Some(U256::from(250)),
+        decimals: None,
     };
-    let dai = TokenLimits { address: DAI, max_amount: None, max_amount_per_day: None };
+    let dai =
+        TokenLimits { address: DAI, max_amount: None, max_amount_per_day: None, decimals: None };
     PolicyConfig {
         max_batch: Some(3),
         max_fee_per_day: Some(U256::from(9_000)),

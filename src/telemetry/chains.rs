@@ -267,7 +267,7 @@ fn tell_ends(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
 /// An amount in whole coins of its chain: exact to 15 digits, as far as metrics go.
 #[expect(clippy::float_arithmetic, reason = "metrics are floats; exact amounts are told elsewhere")]
 fn coins(amount: U256, family: Family) -> f64 {
-    f64::from(amount) / 10_f64.powi(family.coin_decimals())
+    f64::from(amount) / 10_f64.powi(family.coin_decimals().into())
 }
 
 /// `part` of `whole`; 1 where there is nothing to have a part of.

@@ -8,6 +8,7 @@ mod cycles;
 mod documents;
 mod images;
 mod layers;
+mod library;
 mod log_lines;
 mod names;
 mod rust;

@@ -16,6 +16,7 @@ use axum::response::Response;
 use envelope::Fault;
 use input::Query;
 pub(crate) use input::is_web_address;
+pub(crate) use lists::clocks;
 use serde_json::Value;
 
 /// The longest body that is read (bytes).

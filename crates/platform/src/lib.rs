@@ -17,8 +17,10 @@ mod contracts;
 mod pages;
 mod pay;
 pub mod platform;
+pub mod roads;
 mod serve;
 mod store;
 
 pub use platform::{Options, Pace, Platform, SYMBOL, StartError};
 pub use serve::{Port, Ports, Running};
+pub use store::is_founded;

@@ -5,6 +5,7 @@ mod controls;
 mod deliver;
 mod dues;
 mod follow;
+mod late;
 mod links;
 mod payout;
 mod planning;
@@ -23,6 +24,7 @@ pub(crate) use tell::{RECHARGE_URL, withdrawal_body};
 use crate::auth::Credentials;
 use crate::chain::{self, Nodes, Setup};
 use crate::clock::Clock;
+use crate::roads::Roads;
 use crate::store::plans::Plan;
 use crate::store::{self, Store, subscriptions};
 use parking_lot::RwLock;
@@ -142,6 +144,7 @@ struct Inner {
     step: parking_lot::Mutex<()>,
     /// Held while callbacks are sent by the schedule.
     sending: tokio::sync::Mutex<()>,
+    roads: Roads,
 }
 
 impl Platform {
@@ -187,6 +190,7 @@ impl Platform {
             turn: tokio::sync::Mutex::new(()),
             step: parking_lot::Mutex::new(()),
             sending: tokio::sync::Mutex::new(()),
+            roads: Roads::default(),
         }));
         platform.restore()?;
         if stored.is_none() {
@@ -230,7 +234,7 @@ impl Platform {
             for (plan, name, delay_s) in
                 [(PLAN, "Monthly", 0), (TRIAL, "Monthly, first month free", MONTH_S)]
             {
-                self.store().add_plan(&Plan {
+                let plan = Plan {
                     id: plan,
                     chain: side.id,
                     version: side.town.version,
@@ -241,10 +245,12 @@ impl Platform {
                     delay_s,
                     proposer: "alice".to_owned(),
                     propose_tx: String::new(),
-                    approver: None,
+                    approver: Some("bob".to_owned()),
                     approve_tx: None,
                     created_ms: now_ms,
-                })?;
+                };
+                self.store().add_plan(&plan)?;
+                self.store().approved(&plan)?;
             }
             for (number, person) in (1..).zip(&side.town.people) {
                 subscriptions::put(
@@ -309,6 +315,11 @@ impl Platform {
     /// Makes blocks by another pace from now on.
     pub fn set_pace(&self, pace: Pace) {
         *self.0.pace.write() = pace;
+    }
+
+    /// What goes wrong between programs.
+    pub fn roads(&self) -> &Roads {
+        &self.0.roads
     }
 
     /// Every call as it arrives or leaves, one line each.

@@ -6,6 +6,7 @@ pub use port::Port;
 
 use crate::chain::Nodes;
 use crate::platform::{Platform, StartError};
+use crate::roads::Road;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -72,7 +73,7 @@ impl Platform {
         let tron = self.serve_tron(ports.tron).await?;
         let console = crate::admin::router(self.clone(), &payment_url);
         for (listener, router) in [
-            (api, crate::api::router(self.clone())),
+            (api, self.roads().before(Road::Api, crate::api::router(self.clone()))),
             (pay, crate::pay::router(self.clone()).layer(middleware::from_fn(local::only))),
             (admin, console.layer(middleware::from_fn(local::only))),
             (evm, face(self.nodes())),

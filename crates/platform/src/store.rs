@@ -82,10 +82,13 @@ impl Store {
 
     /// A value by name.
     pub(crate) fn get(&self, name: &str) -> Result<Option<String>, Error> {
-        let connection = self.lock();
-        connection
-            .query_row("SELECT value FROM settings WHERE name = ?1", [name], |row| row.get(0))
-            .optional()
+        setting(&self.lock(), name)
+    }
+
+    /// Forgets a value.
+    pub(crate) fn forget(&self, name: &str) -> Result<(), Error> {
+        self.lock().execute("DELETE FROM settings WHERE name = ?1", [name])?;
+        Ok(())
     }
 
     /// Sets a value by name.
@@ -99,6 +102,18 @@ impl Store {
     pub(crate) fn number(&self, name: &str, usual: u64) -> Result<u64, Error> {
         Ok(self.get(name)?.and_then(|text| text.parse().ok()).unwrap_or(usual))
     }
+}
+
+/// Whether a directory holds the state of a platform.
+pub fn is_founded(directory: &Path) -> bool {
+    directory.join(FILE).exists()
+}
+
+/// A value by name.
+pub(crate) fn setting(connection: &Connection, name: &str) -> Result<Option<String>, Error> {
+    connection
+        .query_row("SELECT value FROM settings WHERE name = ?1", [name], |row| row.get(0))
+        .optional()
 }
 
 /// A number as SQLite keeps it.

@@ -9,7 +9,7 @@ use merchant_signer::billing::{
     CallerLabel, Entry, FailCode, Family, PlatformChainId, Refused, Scalar, SubscribeId, UserHash,
 };
 use merchant_signer::clock::Clock;
-use merchant_signer::http::{ChargeRow, JournalName};
+use merchant_signer::http::{ChargeRow, JournalName, TokenNames};
 use merchant_signer::journal::{
     FullLedger, Journal, LedgerFilter, LedgerOrder, REFUSED, Refusals, RefusedRequest,
 };
@@ -227,7 +227,11 @@ async fn export(ledger: FullLedger) -> usize {
     loop {
         let filter = LedgerFilter::default();
         let step = ledger.step(filter, LedgerOrder::Oldest, after, 1000).await.unwrap();
-        for line in step.found.iter().filter_map(|line| ChargeRow::told(line, &name)) {
+        for line in step
+            .found
+            .iter()
+            .filter_map(|line| ChargeRow::told(line, &name, &TokenNames::default()))
+        {
             serde_json::to_writer(std::io::sink(), &line).unwrap();
             lines += 1;
         }

@@ -50,6 +50,12 @@ impl World {
         Evm::admit(&mut self.evm.truth.chain(), Recovered::new_unchecked(tx, sponsor)).ok();
     }
 
+    /// Whether a node speaks of a transaction that carries one.
+    pub(crate) fn carries(&self, told: &[u8]) -> bool {
+        let told = String::from_utf8_lossy(told);
+        self.authorized.iter().any(|one| told.contains(&one.by.to_string()))
+    }
+
     /// Those that have used a nonce, with the number and the time (ms) of the block.
     pub(crate) fn used_up(&self) -> Vec<(Authorized, u64, u64)> {
         let (account, chain) = (biller(0).address(), self.evm.truth.chain());

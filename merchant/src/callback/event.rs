@@ -1,5 +1,6 @@
 //! What a callback says.
 
+use super::borders;
 use crate::full::Full;
 use crate::types::{Recharge, SubscriptionCallback, Withdrawal};
 use serde::de::DeserializeOwned;
@@ -37,6 +38,7 @@ impl Event {
     pub fn read(body: &[u8]) -> Result<Self, NotAnEvent> {
         let fault = |error: serde_json::Error| NotAnEvent(error.to_string());
         let raw: Box<RawValue> = serde_json::from_slice(body).map_err(fault)?;
+        borders::check(&raw).map_err(fault)?;
         let fields: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get()).map_err(fault)?;
         let has = |name: &str| fields.contains_key(name);
         let read = if has("subscriptionType") {

@@ -2,10 +2,10 @@
 
 use super::ShelfFailed;
 use super::metrics::Metrics;
-use super::now_ms;
 use super::outcome::{Billed, Looked, look};
 use super::shelf::{Shelf, Unchecked, Verdict};
 use crate::Client;
+use crate::clock::PauseClock;
 use crate::signer::SignerClient;
 use futures_util::{StreamExt as _, pin_mut, stream};
 use std::collections::BTreeMap;
@@ -23,6 +23,8 @@ const LIST_PAUSE_MS: i64 = 60_000;
 /// Whom it asks, and for how long it believes that an answer will come.
 #[derive(Debug)]
 pub(super) struct Checker {
+    /// What pauses and dates are counted by.
+    pub(super) clock: PauseClock,
     pub(super) shelf: Shelf,
     pub(super) signer: SignerClient,
     /// Tells which subscription an order is.
@@ -39,7 +41,7 @@ impl Checker {
     pub(super) async fn run(self) -> Result<(), ShelfFailed> {
         let mut listed_ms = i64::MIN;
         loop {
-            let unchecked = self.shelf.unchecked(now_ms()).await?;
+            let unchecked = self.shelf.unchecked(self.clock.now_ms()).await?;
             if unchecked.is_empty() {
                 tokio::time::sleep(TICK).await;
                 continue;
@@ -54,9 +56,11 @@ impl Checker {
             for which in asked {
                 unnamed |= which?;
             }
-            if unnamed && now_ms() >= listed_ms.saturating_add(LIST_PAUSE_MS.div_euclid(self.pace))
+            if unnamed
+                && self.clock.now_ms()
+                    >= listed_ms.saturating_add(LIST_PAUSE_MS.div_euclid(self.pace))
             {
-                listed_ms = now_ms();
+                listed_ms = self.clock.now_ms();
                 self.read_orders().await?;
             }
         }
@@ -76,7 +80,7 @@ impl Checker {
         let (mut looks, mut unnamed) = (vec![], false);
         for event in events {
             let looked = statuses.as_ref().map_or(Looked::Open, |known| look(known, &event.about));
-            let waited_ms = now_ms().saturating_sub(event.stored_ms);
+            let waited_ms = self.clock.now_ms().saturating_sub(event.stored_ms);
             let told = match looked {
                 Looked::Told(billed) => Some(billed),
                 Looked::Missing if waited_ms >= self.patience_ms => Some(Billed::Unknown),
@@ -94,7 +98,7 @@ impl Checker {
                 self.metrics.billed(&billed);
                 Verdict::Told(billed)
             } else {
-                Verdict::LookAt(now_ms().saturating_add(self.pause_ms(event.looks)))
+                Verdict::LookAt(self.clock.now_ms().saturating_add(self.pause_ms(event.looks)))
             };
             looks.push((event, verdict));
         }

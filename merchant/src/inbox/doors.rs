@@ -4,12 +4,11 @@
 use super::ShelfFailed;
 use super::incoming::Incoming;
 use super::metrics::Metrics;
-use super::now_ms;
 use super::serve::Reception;
 use super::shelf::{Kept, NoPlace, Place, Row, Shelf};
 use crate::callback::web::{LONGEST_BODY as LONGEST_CALLBACK, Rejection, presented, router};
 use crate::callback::{Callback, CallbackError, Receiver};
-use crate::clock::{Clock as _, SystemClock};
+use crate::clock::{Clock as _, PauseClock, SystemClock};
 use crate::sign::{self, Arrived, Credentials, SignatureError};
 use axum::Router;
 use axum::body::Bytes;
@@ -33,6 +32,8 @@ const MOST: u32 = 500;
 /// What both doors need.
 #[derive(Debug)]
 pub(super) struct Doors {
+    /// What pauses and dates are counted by.
+    pub(super) clock: PauseClock,
     pub(super) shelf: Shelf,
     pub(super) metrics: Arc<Metrics>,
     /// Who may use the private door.
@@ -56,11 +57,14 @@ pub(super) fn public(doors: &Arc<Doors>, receiver: &Receiver, paths: &[String]) 
 
 async fn keep(doors: Arc<Doors>, callback: Callback) -> Result<(), ShelfFailed> {
     let mut incoming = Incoming::of(&callback);
+    if doors.clock.is_followed() {
+        incoming.received_s = doors.clock.now_ms().div_euclid(1000);
+    }
     if !doors.checks {
         incoming.tx_hash = None;
     }
     let (key, kind) = (incoming.key.clone(), incoming.kind.clone());
-    let kept = doors.shelf.keep(vec![incoming], now_ms()).await?;
+    let kept = doors.shelf.keep(vec![incoming], doors.clock.now_ms()).await?;
     for kept in kept {
         doors.metrics.kept(&kind, kept);
         match kept {
@@ -205,7 +209,7 @@ async fn notices(State(doors): State<Arc<Doors>>, body: Bytes) -> Response {
     let Ok(notices) = serde_json::from_slice::<Vec<Notice>>(&body) else {
         return answer(StatusCode::BAD_REQUEST, "the body is no list of notices", ());
     };
-    let received_s = SystemClock.now().0;
+    let received_s = doors.clock.now_ms().div_euclid(1000);
     let incoming = notices.into_iter().map(|notice| Incoming {
         key: format!("notice/{}", notice.id),
         stream: notice.stream,
@@ -214,7 +218,7 @@ async fn notices(State(doors): State<Arc<Doors>>, body: Bytes) -> Response {
         received_s,
         tx_hash: None,
     });
-    match doors.shelf.keep(incoming.collect(), now_ms()).await {
+    match doors.shelf.keep(incoming.collect(), doors.clock.now_ms()).await {
         Ok(kept) => {
             for kept in kept {
                 doors.metrics.kept("Scheduler", kept);

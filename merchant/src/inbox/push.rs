@@ -2,9 +2,9 @@
 
 use super::ShelfFailed;
 use super::metrics::Metrics;
-use super::now_ms;
 use super::onward::{OnwardSecret, Push, Said, after, signature};
 use super::shelf::{Parcel, Shelf};
+use crate::clock::{Clock as _, PauseClock, SystemClock};
 use crate::transport::client_for;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -27,6 +27,8 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 /// The way to the merchant's own address.
 #[derive(Debug)]
 pub(super) struct Pusher {
+    /// What pauses and dates are counted by.
+    pub(super) clock: PauseClock,
     pub(super) shelf: Shelf,
     pub(super) http: Http,
     pub(super) address: Url,
@@ -49,7 +51,7 @@ impl Pusher {
             let room = AT_ONCE.saturating_sub(under_way.len());
             if room > 0 {
                 // Those that are under way are among the first.
-                let parcels = self.shelf.parcels(now_ms(), MOST).await?;
+                let parcels = self.shelf.parcels(self.clock.now_ms(), MOST).await?;
                 let new = parcels.into_iter().filter(|one| !streams.contains(&one.row.stream));
                 for parcel in new.take(room).collect::<Vec<_>>() {
                     streams.insert(parcel.row.stream.clone());
@@ -81,7 +83,7 @@ impl Pusher {
             ),
         }
         self.metrics.pushed(next);
-        self.shelf.pushed(&parcel, next, words, now_ms()).await?;
+        self.shelf.pushed(&parcel, next, words, self.clock.now_ms()).await?;
         Ok(parcel.row.stream)
     }
 
@@ -91,7 +93,7 @@ impl Pusher {
             return (Said::Nothing, "the event cannot be written as JSON".to_owned());
         };
         let id = parcel.row.event_id.clone();
-        let timestamp = now_ms().div_euclid(1000);
+        let timestamp = SystemClock.now().0;
         let request = self
             .http
             .post(self.address.clone())

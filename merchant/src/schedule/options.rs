@@ -9,6 +9,7 @@ use crate::Client;
 use crate::sign::Credentials;
 use crate::signer::{Family, SignerClient};
 use clap::Args;
+use reqwest::Url;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -21,7 +22,7 @@ pub struct ScheduleOptions {
     /// The state file; made if there is none. One scheduler to one file
     #[arg(long, default_value = "schedule.db")]
     pub state: PathBuf,
-    /// A platform chain id and its family, such as 139=EVM or 136=TVM; once for each chain
+    /// A platform chain id and its family, such as 139=EVM or 136=TVM; once for each chain. Those of `schedule.chains` if none
     #[arg(long = "chain", value_name = "ID=FAMILY")]
     pub chains: Vec<ChainFamily>,
     /// Run once and end; fails when something could not be done
@@ -54,9 +55,12 @@ pub struct ScheduleOptions {
     /// Requests to the Signer at once, for each chain
     #[arg(long, default_value_t = Self::default().at_once)]
     pub at_once: usize,
-    /// Makes every pause so many times shorter: for a sandbox whose time moves
+    /// Makes every pause so many times shorter: for tests
     #[arg(long, default_value_t = 1, hide = true)]
     pub pace: u32,
+    /// Where a sandbox tells its time, which all pauses then follow: http://127.0.0.1:7102/sandbox
+    #[arg(long, value_name = "URL")]
+    pub clock: Option<Url>,
     /// Where health and metrics are served, such as 127.0.0.1:9983
     #[arg(long)]
     pub listen: Option<SocketAddr>,
@@ -78,6 +82,7 @@ impl Default for ScheduleOptions {
             batch_bytes: 900_000,
             at_once: 2,
             pace: 1,
+            clock: None,
             listen: None,
         }
     }

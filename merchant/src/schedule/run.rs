@@ -17,13 +17,17 @@ use super::metrics::Metrics;
 use super::plan::{Draft, Limits, drafts};
 use super::rules::Rules;
 use crate::Client;
-use crate::clock::SystemClock;
+use crate::clock::PauseClock;
 use crate::error::CallError;
 use crate::signer::{Family, SignerClient};
 use futures_util::{StreamExt as _, pin_mut};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tracing::{debug, warn};
+
+/// How long Signer and inbox have for what they hear after the time of a sandbox was moved.
+const SETTLING: Duration = Duration::from_secs(3);
 
 /// Whom the scheduler speaks with.
 #[derive(Debug)]
@@ -51,12 +55,18 @@ pub(crate) struct Scheduler {
     pub(crate) peers: Peers,
     pub(crate) setup: Setup,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) clock: PauseClock,
 }
 
 impl Scheduler {
     /// One whole run. What could not be done is in the report; only a state that cannot be used is
     /// an error.
     pub(crate) async fn run(&mut self) -> Result<RunReport, ScheduleError> {
+        self.clock.follow().await;
+        if self.clock.is_followed() {
+            // Time may have been moved on just now, by more than anybody is waited for.
+            tokio::time::sleep(SETTLING).await;
+        }
         let mut report = RunReport { run: self.book.begin_run()?, ..RunReport::default() };
         // What an earlier run planned and heard no verdict on comes first, with the same bytes.
         self.post_all(&mut report).await?;
@@ -65,7 +75,7 @@ impl Scheduler {
         match self.read_list(&mut report).await {
             Ok(listed) => {
                 report.listed = listed.due.len();
-                let (now_ms, rules) = (now_ms(), &self.setup.rules);
+                let (now_ms, rules) = (self.clock.now_ms(), &self.setup.rules);
                 let admitted = self.book.list(listed, now_ms, rules)?;
                 self.plan(admitted, &mut report)?;
                 self.post_all(&mut report).await?;
@@ -78,11 +88,12 @@ impl Scheduler {
             report.faults.push(format!("{batches} without a verdict: {why}"));
         }
         self.tend(&mut report).await?;
-        let dropped = self.book.prune(self.peers.feed.is_some(), now_ms(), &self.setup.rules)?;
+        let dropped =
+            self.book.prune(self.peers.feed.is_some(), self.clock.now_ms(), &self.setup.rules)?;
         if dropped > 0 {
             debug!(rows = dropped, "what is settled has left the state");
         }
-        self.metrics.ran(&report, now_ms());
+        self.metrics.ran(&report, self.clock.now_ms());
         Ok(report)
     }
 
@@ -112,7 +123,7 @@ impl Scheduler {
     }
 
     fn plan(&mut self, admitted: Admitted, report: &mut RunReport) -> Result<(), ScheduleError> {
-        let now_ms = now_ms();
+        let now_ms = self.clock.now_ms();
         report.held = admitted.held.values().copied().fold(0, u64::saturating_add);
         let (mut plan, identity): (Vec<Draft>, i64) = (vec![], self.book.identity()?);
         for (chain, due) in admitted.post {
@@ -132,9 +143,4 @@ impl Scheduler {
         }
         Ok(self.book.plan(&plan, now_ms)?)
     }
-}
-
-/// The time of this machine, Unix milliseconds.
-fn now_ms() -> i64 {
-    SystemClock.now_ms()
 }

@@ -2,15 +2,16 @@
 
 use super::scheduler::{CALLER, OPERATOR, OPERATOR_SECRET, SECRET};
 use super::side::{BILLER, Side};
-use super::{Error, Options, SIGNER_PORT, doors};
+use super::{Error, Options, SIGNER_PORT, front};
 use merchant_signer::app::{self, Running};
 use merchant_signer::config::Config;
 use merchant_signer::journal::Journal;
 use merchant_signer::node::Http;
 use merchant_signer::telemetry;
 use sandbox_chains::town::wallet;
-use sandbox_platform::SYMBOL;
+use sandbox_platform::{Platform, SYMBOL};
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -23,9 +24,11 @@ pub(crate) const KEY: &str = "billing.key";
 /// The file name of the journal.
 pub(crate) const JOURNAL: &str = "journal.sqlite";
 
-/// Makes the directory for it.
-pub(crate) fn make(place: &Path) -> Result<(), Error> {
-    std::fs::create_dir_all(place).map_err(|why| format!("{}: {why}", place.display()).into())
+/// Makes the directory for it in that of the state, and gives its path, which is good from everywhere.
+pub(crate) fn make(state: &Path) -> Result<PathBuf, Error> {
+    let place = std::path::absolute(state.join("signer"))?;
+    std::fs::create_dir_all(&place).map_err(|why| format!("{}: {why}", place.display()))?;
+    Ok(place)
 }
 
 /// Whether a Signer was installed here before.
@@ -33,20 +36,24 @@ pub(crate) fn is_installed(place: &Path) -> bool {
     place.join(JOURNAL).exists()
 }
 
-/// Installs it if it is not installed, and starts it.
+/// Installs it if it is not installed, and starts it. Gives it with the address at which it is asked.
 pub(crate) async fn start(
     options: &Options,
     place: &Path,
-    sides: &[Side],
-) -> Result<Running, Error> {
-    let port = doors::number(options.port(options.signer_port, SIGNER_PORT)).await;
-    let text = std::fs::read_to_string(install(port, place, sides)?)?;
-    let config = Config::from_toml(&text, &[])?;
+    (sides, platform): (&[Side], &Platform),
+) -> Result<(Running, SocketAddr), Error> {
+    let listener = options.port(options.signer_port, SIGNER_PORT).open().await?;
+    let address = listener.local_addr()?;
+    let text = std::fs::read_to_string(install(address.port(), place, sides)?)?;
+    let mut config = Config::from_toml(&text, &[])?;
+    config.http.listen.set_port(0);
     telemetry::start_logging(&config.log);
     if !is_installed(place) {
         Journal::create_at(&config.journal, None)?;
     }
-    Ok(app::start(config, &Http::default()).await?)
+    let running = app::start(config, &Http::default()).await?;
+    front::serve(listener, running.address, platform)?;
+    Ok((running, address))
 }
 
 /// Writes its configuration, and its key if there is none. Where the configuration is.
@@ -82,8 +89,8 @@ path = "{}"
 min_free = "16MiB"
 
 [log]
-# A chain on one machine has one node, and nobody else to ask; it is away whenever time is moved.
-filter = "warn,merchant_signer::chain::evm=error,merchant_signer::engine::lane=error"
+# A chain on one machine has one node, nothing that limits it, and is away whenever time is moved: no warning of that.
+filter = "error"
 
 [callers.scheduler]
 key = "{CALLER}"

@@ -1,8 +1,9 @@
-//! After the story: what can be tried, and every call as it arrives, until Ctrl-C.
+//! After the story: what can be tried; then every call as it arrives, until Ctrl-C.
 
 use super::paper::Paper;
 use super::scheduler::{OPERATOR, OPERATOR_SECRET, Scheduler};
 use super::side::Side;
+use super::stories::BLOCKED;
 
 use super::{ADMIN_PORT, Error, SIGNER_PORT, loops, shown};
 use sandbox_platform::{Pace, Running};
@@ -11,15 +12,22 @@ use std::path::Path;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 
-/// Says what can be tried, shows every call, and waits for Ctrl-C.
-pub(super) async fn stay(
+/// Says what can be tried. From then on the sandbox's own subscribers are due to whoever makes a link.
+pub(super) async fn prepare(
     paper: &Paper,
     (running, scheduler): (&Running, &Scheduler),
     sides: &[Side],
     place: &Path,
 ) -> Result<(), Error> {
     running.platform.set_pace(Pace::Live);
-    let due = loops::Merchant::new(running)?.due().await?;
+    let merchant = loops::Merchant::new(running)?;
+    for side in sides {
+        // Whom the token blocks the Signer takes off for good, and the platform's list would not: the books would differ.
+        let who = side.family.spell(side.town.people[BLOCKED].wallet.address());
+        let free = json!({"kind": "block", "chainId": side.chain, "wallet": who, "on": false});
+        merchant.press("fault", free).await?;
+    }
+    let due = merchant.due().await?;
     paper.title("Everything stays up until Ctrl-C. In another terminal:");
     let port = match scheduler.port() {
         SIGNER_PORT => String::new(),
@@ -51,7 +59,7 @@ pub(super) async fn stay(
     }
     paper.line(&format!("  # The console: {}", running.admin_url));
     paper.line(&format!("  # The Signer's page: {url}/, as {OPERATOR} with {OPERATOR_SECRET}"));
-    watch(paper, running).await
+    Ok(running.platform.wait_for_a_link()?)
 }
 
 /// Shows every call until Ctrl-C.
@@ -59,10 +67,12 @@ pub(super) async fn watch(paper: &Paper, running: &Running) -> Result<(), Error>
     paper.title("Every call, as it arrives:");
     let mut lines = running.platform.lines();
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     loop {
         tokio::select! {
             interrupted = tokio::signal::ctrl_c() => { interrupted?; break }
             _ = terminate.recv() => break,
+            _ = hangup.recv() => break,
             line = lines.recv() => match line {
                 Ok(line) => paper.line(&format!("  {line}")),
                 Err(RecvError::Lagged(missed)) => paper.line(&format!("  … {missed} more …")),

@@ -42,6 +42,9 @@ pub(crate) const PEOPLE: u64 = 13;
 /// The one whom a newcomer may bill, by place.
 pub(crate) const SPARE: usize = 12;
 
+/// The one whom the token blocks, by place.
+pub(crate) const BLOCKED: usize = 6;
+
 /// The number of the one with a free month, from 1.
 pub(crate) const TRIAL: u64 = 10;
 
@@ -54,7 +57,7 @@ pub(crate) fn happen(ground: &dyn Ground, town: &Town) {
     ground.execute(vec![
         town.allowance(&people[3], short),
         town.holding(&people[5], short),
-        town.block(&people[6]),
+        town.block(&people[BLOCKED]),
         town.cancel(&people[8]),
     ]);
 }

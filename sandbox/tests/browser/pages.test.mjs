@@ -90,6 +90,18 @@ for (const [chain, name] of [[EVM, 'evm'], [TRON, 'tron']]) {
   });
 }
 
+test('it is dark where the system is', async () => {
+  const page = await world.window({ colorScheme: 'dark' });
+  await page.goto(await world.link(EVM, 'user-dark'));
+  await page.check('#wallet-ben');
+  await page.click('#confirm');
+  await page.click('#sign');
+  await page.waitForSelector('#step-3');
+  const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number));
+  assert.ok(Math.max(...paper) < 64, `${paper}`);
+  await world.look(page, 'subscribe-3-dark');
+});
+
 test('another wallet may be chosen, a step may be reloaded, and a second window sees where the first is', async () => {
   const [page, link] = [await world.window(), await world.link(EVM, 'user-back')];
   await page.goto(link);

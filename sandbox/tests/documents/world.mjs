@@ -2,22 +2,25 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const programs = process.env.PROGRAMS ?? join(root, 'target', 'debug');
-export const folder = mkdtempSync(join(tmpdir(), 'documents-'));
-const env = { ...process.env, PATH: `${programs}:${process.env.PATH}` };
+/** An empty home directory, and the folder in it in which the guide works. */
+const home = mkdtempSync(join(tmpdir(), 'documents-'));
+export const folder = join(home, 'shop');
+mkdirSync(folder);
+const env = { ...process.env, HOME: home, PATH: `${programs}:${process.env.PATH}` };
 /** How long something may take on a busy machine (ms). */
 export const PATIENCE = 60_000;
 
 const running = new Map();
 process.on('exit', () => {
   for (const child of running.values()) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(home, { recursive: true, force: true });
 });
 
 export const read = (name) => readFileSync(join(root, 'docs', name), 'utf8');

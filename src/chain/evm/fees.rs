@@ -2,7 +2,7 @@
 //! configuration allows. Only a cancel may go above a ceiling, by one step.
 
 use crate::billing::AttemptKind;
-use crate::chain::{ChainError, TooDear, Unanswered};
+use crate::chain::{ChainError, Payer, TooDear, Unanswered};
 use crate::config::FeeConfig;
 use alloy::primitives::U256;
 
@@ -221,12 +221,17 @@ pub(super) fn allowed(cost: U256, kind: AttemptKind, config: &FeeConfig) -> Resu
 
 /// Holds the cost of a transaction, and what those that wait for a block may still cost, to what the
 /// account holds; all wei.
-pub(super) fn affordable(cost: U256, waiting: U256, balance: U256) -> Result<(), ChainError> {
+pub(super) fn affordable(
+    cost: U256,
+    waiting: U256,
+    balance: U256,
+    payer: Payer,
+) -> Result<(), ChainError> {
     let need = cost.saturating_add(waiting);
     if need <= balance {
         return Ok(());
     }
-    Err(ChainError::GasFunds { have: balance, need, unit: "wei" })
+    Err(ChainError::GasFunds { have: balance, need, payer })
 }
 
 fn within(

@@ -25,8 +25,6 @@ pub(super) struct Holding {
 impl Means for Holding {
     type Cost = PlaceCost;
 
-    const UNIT: &'static str = "wei";
-
     fn holds(&self) -> U256 {
         self.balance
     }
@@ -116,7 +114,9 @@ fn sum(places: impl IntoIterator<Item = PlaceCost>) -> U256 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::billing::Family;
     use crate::chain::ChainError;
+    use crate::chain::Payer;
     use alloy::consensus::{SignableTransaction as _, TxEnvelope, TxLegacy};
     use alloy::eips::Encodable2718 as _;
     use alloy::primitives::{Address, Signature, TxKind};
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_waits_for_a_block_is_what_the_dearest_attempt_of_each_place_may_cost() {
-        let in_flight = InFlight::default();
+        let in_flight = InFlight::of_account(Payer::nobody(Family::Evm));
         let hash = B256::repeat_byte;
         in_flight.offered(hash(1), &raw(7, 100, 10));
         in_flight.offered(hash(2), &raw(8, 100, 20));
@@ -156,13 +156,13 @@ mod tests {
 
     #[test]
     fn drafts_that_are_made_at_the_same_time_share_the_money() {
-        let in_flight = Arc::new(InFlight::default());
+        let in_flight = Arc::new(InFlight::of_account(Payer::nobody(Family::Evm)));
         let holdings = [holding(7, 2500)];
         let reserve = || in_flight.reserve(draft(1000), &holdings, 1);
         let (first, second) = (reserve().unwrap(), reserve().unwrap());
         let third = reserve().unwrap_err();
         let (have, need) = (U256::from(2500), U256::from(3000));
-        assert_eq!(third, ChainError::GasFunds { have, need, unit: "wei" });
+        assert_eq!(third, ChainError::GasFunds { have, need, payer: Payer::nobody(Family::Evm) });
         drop(second);
         let second = reserve().expect("what is dropped costs nothing");
         signed(&first, B256::repeat_byte(1), &raw(7, 100, 10));
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn of_what_nodes_say_the_account_holds_two_have_to_be_enough_or_else_the_least() {
-        let in_flight = Arc::new(InFlight::default());
+        let in_flight = Arc::new(InFlight::of_account(Payer::nobody(Family::Evm)));
         in_flight.offered(B256::repeat_byte(1), &raw(7, 100, 10));
         // The second node has seen the block that holds the first transaction, and what it cost.
         let both = [holding(7, 1500), holding(8, 600)];

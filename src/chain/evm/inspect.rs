@@ -4,10 +4,11 @@ use super::fees::first_bid;
 use super::head::EvmHead;
 use super::node::{Call, View};
 use super::{EvmChain, simulate};
+use crate::billing::decimal;
 use crate::chain::inspect::nodes_found;
 use crate::chain::trial::CallFailure;
-use crate::chain::{ChainError, Finding, Inspect};
-use alloy::primitives::Bytes;
+use crate::chain::{ChainError, Finding, Inspect, Payer};
+use alloy::primitives::{Bytes, U256};
 use async_trait::async_trait;
 
 #[async_trait]
@@ -54,7 +55,10 @@ impl Inspect for EvmChain {
             Err(error) => Finding::fault("nonces", error.to_string()),
         });
         found.push(match first_bid(&head.market, &config.fees, self.raises()) {
-            Ok(bid) => Finding::fine("fees", format!("at most {} wei per gas now", bid.at_most())),
+            Ok(bid) => {
+                let at_most = decimal(U256::from(bid.at_most()), 9);
+                Finding::fine("fees", format!("at most {at_most} gwei per gas now"))
+            }
             Err(error) => Finding::fault("fees", error.to_string()),
         });
         found.push(self.gas_money(&head));
@@ -78,10 +82,10 @@ impl EvmChain {
     fn gas_money(&self, head: &EvmHead) -> Finding {
         let (what, signer) = ("gas money", self.account.facts.signer);
         if let Ok(Err(short)) = self.purse(head).map(|purse| purse.pays()) {
-            return Finding::fault(what, format!("{short}: {signer}"));
+            return Finding::fault(what, short.to_string());
         }
         let holds = head.balance(self.parts.fleet.needed());
-        Finding::fine(what, format!("{holds} wei at {signer}"))
+        Finding::fine(what, format!("{} at {signer}", Payer::of(&self.account.facts).coins(holds)))
     }
 
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.

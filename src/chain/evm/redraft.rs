@@ -8,7 +8,7 @@ use super::head::EvmHead;
 use super::node::{self, Call};
 use super::wire::Wire;
 use crate::billing::{Attempt, AttemptKind, Slot};
-use crate::chain::{CallFault, ChainError};
+use crate::chain::{CallFault, ChainError, Payer};
 use crate::contract::Profile;
 use alloy::primitives::{Address, Bytes, TxKind, U256};
 use std::sync::Arc;
@@ -55,7 +55,8 @@ impl EvmChain {
         allowed(cost, kind, fees)?;
         // Those that come after it can wait for money; it cannot wait for them.
         let before = self.in_flight.outstanding(head.nonces.mined, slot.position);
-        affordable(cost, before, head.balance(self.parts.fleet.needed()))?;
+        let balance = head.balance(self.parts.fleet.needed());
+        affordable(cost, before, balance, Payer::of(&self.account.facts))?;
         self.draft_of(call, gas_limit, bid)
     }
 

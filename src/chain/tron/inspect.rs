@@ -9,10 +9,12 @@ use super::api::{Api, Side};
 use super::constant::ConstantCallOutcome;
 use super::head::TronHead;
 use super::resources::budget;
+use crate::billing::decimal;
 use crate::chain::inspect::nodes_found;
 use crate::chain::reads::{Read, aggregated, answers};
 use crate::chain::{ChainError, Estimate, Finding, Inspect};
 use crate::node::RealChain;
+use alloy::primitives::U256;
 use async_trait::async_trait;
 
 /// How far the irrevocable blocks usually lag at most: 19 of 27 producers have to build on one.
@@ -97,12 +99,13 @@ impl TronChain {
             Ok(Some(_)) => {}
         }
         match self.purse(head).map(|purse| (purse, purse.pays())) {
-            Ok((_, Err(short))) => Finding::fault(what, format!("{short}: {shown}")),
+            Ok((_, Err(short))) => Finding::fault(what, short.to_string()),
             Ok((purse, Ok(()))) => Finding::fine(
                 what,
                 format!(
-                    "{} sun at {shown}; an ordinary batch may burn {}",
-                    purse.holds, purse.ordinary
+                    "{} at {shown}; an ordinary batch may burn {}",
+                    purse.payer.coins(purse.holds),
+                    purse.payer.coins(purse.ordinary)
                 ),
             ),
             Err(error) => Finding::fault(what, error.to_string()),
@@ -117,8 +120,9 @@ impl TronChain {
         let most = rules.max_fee_limit.min(head.prices.max_fee_limit);
         let energy = most.checked_div(head.prices.energy).unwrap_or_default();
         let said = format!(
-            "energy costs {} sun; a fee limit of {most} sun buys {energy}",
-            head.prices.energy
+            "energy costs {} sun; a fee limit of {} TRX buys {energy}",
+            head.prices.energy,
+            decimal(U256::from(most), 6)
         );
         if rules.max_fee_limit > head.prices.max_fee_limit {
             return Finding::fine("fees", format!("{said} (the chain allows no higher limit)"));

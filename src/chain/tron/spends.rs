@@ -27,8 +27,6 @@ pub(super) struct AccountMeans {
 impl Means for AccountMeans {
     type Cost = SpendOf;
 
-    const UNIT: &'static str = "sun";
-
     fn holds(&self) -> U256 {
         U256::from(self.balance)
     }

@@ -32,7 +32,7 @@ fn without_a_policy_nothing_is_limited_and_nobody_controls() {
 fn limits_are_exact_to_256_bits_and_may_come_from_the_environment() {
     let most = U256::MAX.to_string();
     let text = with(&format!(
-        "max_batch = 7\nmax_fee_per_day = '0.5 ether'\n{USDT}max_amount.USDT = 10\n\
+        "max_batch = 7\nmax_fee_per_day = '0.5 ether'\n{USDT}max_amount.USDT = 10\ndecimals.USDT = 18\n\
          max_amount_per_day.USDT = '{most}'"
     ));
     let environment = [("SIGNER__CHAINS__139__POLICY__MAX_AMOUNT__USDT", "12")];
@@ -43,6 +43,7 @@ fn limits_are_exact_to_256_bits_and_may_come_from_the_environment() {
         address: address!("0x55d398326f99059fF775485246999027B3197955"),
         max_amount: Some(U256::from(12)),
         max_amount_per_day: Some(U256::MAX),
+        decimals: Some(18),
     };
     assert_eq!(policy.tokens, [("USDT".to_owned(), usdt)].into());
 }
@@ -51,6 +52,7 @@ fn limits_are_exact_to_256_bits_and_may_come_from_the_environment() {
 fn a_limit_that_would_limit_nothing_is_a_fault() {
     let table = [
         ("max_batch = 0", "policy.max_batch: out of range"),
+        ("decimals.USDT = 6", "decimals.USDT: names no token of policy.tokens"),
         ("max_fee_per_day = '1 usd'", "policy.max_fee_per_day: the unit is unknown"),
         ("tokens.A = '0x55d398326f99059ff775485246999027b319795'", "tokens.A: must be an address"),
         (

@@ -131,7 +131,7 @@ fn each_item_ends_as_the_contracts_own_events_say() {
     let foreign = Log { address: TOKEN, ..charged(4, 3) };
     let logs = [charged(1, 3), skipped(2, 1), skipped(3, 9), foreign, charged(5, 4)];
     let told =
-        |n| Taken { amount: None, wallet: Some(Address::repeat_byte(n)), token: Some(TOKEN) };
+        |n| TakenAsTold { amount: None, wallet: Some(Address::repeat_byte(n)), token: Some(TOKEN) };
     assert_eq!(
         profile.outcomes(CONTRACT, &logs, &items),
         [
@@ -157,23 +157,27 @@ fn an_event_that_tells_of_another_charge_than_was_claimed_says_so() {
     let (wallet, other) = (Some(Address::repeat_byte(1)), Some(Address::repeat_byte(9)));
     let terms = ChargeTerms { wallet, token: Some(TOKEN), ..ChargeTerms::default() };
     assert_eq!(told(terms, 100), ItemOutcome::Charged);
-    let as_claimed = Taken::default();
+    let as_claimed = TakenAsTold::default();
     for (terms, amount, taken) in [
-        (terms, 99, Taken { amount: Some(U256::from(100)), ..as_claimed }),
-        (ChargeTerms { wallet: other, ..terms }, 100, Taken { wallet, ..as_claimed }),
-        (ChargeTerms { token: other, ..terms }, 100, Taken { token: Some(TOKEN), ..as_claimed }),
+        (terms, 99, TakenAsTold { amount: Some(U256::from(100)), ..as_claimed }),
+        (ChargeTerms { wallet: other, ..terms }, 100, TakenAsTold { wallet, ..as_claimed }),
+        (
+            ChargeTerms { token: other, ..terms },
+            100,
+            TakenAsTold { token: Some(TOKEN), ..as_claimed },
+        ),
         (
             ChargeTerms { wallet: other, token: other, ..terms },
             1,
-            Taken { amount: Some(U256::from(100)), wallet, token: Some(TOKEN) },
+            TakenAsTold { amount: Some(U256::from(100)), wallet, token: Some(TOKEN) },
         ),
     ] {
         assert_eq!(told(terms, amount), ItemOutcome::ChargedAsTold(taken));
         assert_eq!(taken.to_string().parse(), Ok(taken), "{taken}");
     }
-    assert_eq!("".parse::<Taken>(), Err(NoCharge));
+    assert_eq!("".parse::<TakenAsTold>(), Err(NoCharge));
     let nothing = ChargeTerms::default();
-    let added = Taken { wallet, token: Some(TOKEN), ..as_claimed };
+    let added = TakenAsTold { wallet, token: Some(TOKEN), ..as_claimed };
     assert_eq!(
         told(nothing, 100),
         ItemOutcome::ChargedAsTold(added),

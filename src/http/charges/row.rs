@@ -2,6 +2,7 @@
 
 use super::super::answer::spell_hash;
 use super::JournalName;
+use super::tokens::{TokenNames, whole};
 use crate::billing::{Period, spell_address};
 use crate::journal::{KeptRefusal, LedgerEntry, LedgerLine, REFUSED, Resolution};
 use alloy::primitives::U256;
@@ -26,6 +27,10 @@ pub struct ChargeRow {
     pub period: Option<String>,
     /// Base units of the token; null for a refusal where nothing told it.
     pub amount: Option<String>,
+    /// The same in whole tokens; null where `policy.decimals` does not say how many decimals the token has.
+    pub amount_decimal: Option<String>,
+    /// What the token is called in `policy.tokens`; null where it is not.
+    pub symbol: Option<String>,
     /// The token; null where nothing told it.
     pub token: Option<String>,
     /// Who pays; null where nothing told it.
@@ -41,6 +46,8 @@ pub struct ChargeRow {
     pub resolved: Option<String>,
     /// What was taken, token base units, where that is not `amount`.
     pub charged_amount: Option<String>,
+    /// The same in whole tokens.
+    pub charged_amount_decimal: Option<String>,
     /// The token that was taken, where that is not `token`.
     pub charged_token: Option<String>,
     /// Whose wallet it was taken from, where that is not `wallet`.
@@ -74,9 +81,13 @@ pub struct ChargeRow {
     pub used: Option<String>,
     /// What the whole transaction cost, wei or sun.
     pub fee: Option<String>,
+    /// The same in coins of the chain.
+    pub fee_decimal: Option<String>,
     /// This charge's part of that: equal parts, and the first charge bears the rest of the division, so
     /// that the parts of a transaction make its fee.
     pub fee_share: Option<String>,
+    /// The same in coins of the chain.
+    pub fee_share_decimal: Option<String>,
     /// When it was refused, Unix seconds of the Signer's clock; the first time of several.
     pub refused_at: Option<i64>,
     /// When it was refused for the same reason the last time of that UTC day.
@@ -91,20 +102,25 @@ pub struct ChargeRow {
 
 impl ChargeRow {
     /// A line of the ledger, as it is told.
-    pub fn told(line: &LedgerLine, journal: &JournalName) -> Option<Self> {
+    pub fn told(line: &LedgerLine, journal: &JournalName, names: &TokenNames) -> Option<Self> {
         match line {
-            LedgerLine::Charge(entry) => Self::charge(entry, journal),
-            LedgerLine::Refusal(refusal) => Some(Self::refusal(refusal, journal)),
+            LedgerLine::Charge(entry) => Self::charge(entry, journal, names),
+            LedgerLine::Refusal(refusal) => Some(Self::refusal(refusal, journal, names)),
         }
     }
 
-    fn charge(entry: &LedgerEntry, journal: &JournalName) -> Option<Self> {
+    fn charge(entry: &LedgerEntry, journal: &JournalName, names: &TokenNames) -> Option<Self> {
         let (billing, family) = (&entry.billing, entry.billing.network.family);
         let line = billing.items.get(entry.item)?;
         let (item, failed) = (&line.item, line.failure());
         let (origin, record) = (billing.origin, billing.record.as_ref());
         let address = |address| spell_address(family, address);
         let (terms, taken) = (line.terms(), line.taken_otherwise());
+        let fee = record.map(|record| record.fee);
+        let fee_share = fee.map(|fee| share(fee, billing.items.len(), entry.item));
+        let coins = |fee: U256| whole(fee, family.coin_decimals());
+        let chain = origin.lane.chain;
+        let in_tokens = |token, amount| names.amount(chain, token, amount);
         Some(Self {
             cursor: journal.cursor(entry.place()),
             billing: Some(billing.batch.0.to_string()),
@@ -113,6 +129,8 @@ impl ChargeRow {
             user_hash: item.key.user.0.to_string(),
             period: item.key.period.number().map(|number| number.to_string()),
             amount: Some(item.amount.to_string()),
+            amount_decimal: in_tokens(terms.token, item.amount),
+            symbol: names.symbol(chain, terms.token),
             token: terms.token.map(address),
             wallet: terms.wallet.map(address),
             state: line.state(billing.state).to_owned(),
@@ -120,9 +138,12 @@ impl ChargeRow {
             fail_reason: failed.map(|(code, detail)| code.sentence(detail)),
             resolved: line.resolved.map(|resolution| Resolution::word(resolution).to_owned()),
             charged_amount: taken.amount.map(|amount| amount.to_string()),
+            charged_amount_decimal: taken
+                .amount
+                .and_then(|amount| in_tokens(taken.token.or(terms.token), amount)),
             charged_token: taken.token.map(address),
             charged_wallet: taken.wallet.map(address),
-            chain_id: origin.lane.chain.0,
+            chain_id: chain.0,
             address: Some(address(origin.lane.signer)),
             contract: Some(address(origin.contract)),
             caller: billing.caller.as_ref().map(|by| by.label.0.clone()),
@@ -135,9 +156,10 @@ impl ChargeRow {
             result: record.map(|record| record.ending.word().to_owned()),
             charges: Some(billing.items.len()),
             used: record.map(|record| record.used.to_string()),
-            fee: record.map(|record| record.fee.to_string()),
-            fee_share: record
-                .map(|record| share(record.fee, billing.items.len(), entry.item).to_string()),
+            fee: fee.map(|fee| fee.to_string()),
+            fee_decimal: fee.and_then(coins),
+            fee_share: fee_share.map(|share| share.to_string()),
+            fee_share_decimal: fee_share.and_then(coins),
             refused_at: None,
             last_refused_at: None,
             refusals: None,
@@ -146,9 +168,10 @@ impl ChargeRow {
         })
     }
 
-    fn refusal(refusal: &KeptRefusal, journal: &JournalName) -> Self {
+    fn refusal(refusal: &KeptRefusal, journal: &JournalName, names: &TokenNames) -> Self {
         let (family, seconds) = (refusal.family, |ms: i64| Some(ms.div_euclid(1000)));
         let address = |address| spell_address(family, address);
+        let token = refusal.terms.token;
         let digits = |number: Option<U256>| number.map(|number| number.to_string());
         Self {
             cursor: journal.cursor(refusal.place),
@@ -158,13 +181,18 @@ impl ChargeRow {
             user_hash: refusal.user.0.to_string(),
             period: digits(refusal.period.and_then(Period::number)),
             amount: digits(refusal.amount),
-            token: refusal.terms.token.map(address),
+            amount_decimal: refusal
+                .amount
+                .and_then(|amount| names.amount(refusal.chain, token, amount)),
+            symbol: names.symbol(refusal.chain, token),
+            token: token.map(address),
             wallet: refusal.terms.wallet.map(address),
             state: REFUSED.to_owned(),
             fail_code: Some(refusal.code.token().to_owned()),
             fail_reason: Some(refusal.code.sentence(refusal.detail.as_deref())),
             resolved: None,
             charged_amount: None,
+            charged_amount_decimal: None,
             charged_token: None,
             charged_wallet: None,
             chain_id: refusal.chain.0,
@@ -181,7 +209,9 @@ impl ChargeRow {
             charges: None,
             used: None,
             fee: None,
+            fee_decimal: None,
             fee_share: None,
+            fee_share_decimal: None,
             refused_at: seconds(refusal.first_ms),
             last_refused_at: seconds(refusal.last_ms),
             refusals: Some(refusal.times),

@@ -2,7 +2,7 @@
 
 import { ask, open } from './ask.js';
 import { session } from './ask.js';
-import { $, copyButton, decimal, grouped, h, shortened } from './words.js';
+import { $, brief, copyButton, decimal, grouped, h, shortened } from './words.js';
 
 /** What the Signer said last of how it stands. */
 export const stands = { numbers: null, ready: null, switched: [] };
@@ -25,6 +25,12 @@ export const nameOf = (id) => chainOf(id)?.name ?? (id === null ? '' : `chain ${
 export function coins(id, digits, places = 6) {
   const chain = chainOf(id);
   return chain ? `${decimal(digits, chain.coinDecimals, places)} ${chain.coin}` : grouped(digits);
+}
+
+/** The same for a glance. */
+export function fee(id, digits) {
+  const chain = chainOf(id);
+  return chain ? h('span', { title: coins(id, digits, chain.coinDecimals) }, `${brief(digits, chain.coinDecimals)} ${chain.coin}`) : grouped(digits);
 }
 
 /** In which units tokens are shown. What a token is not known to tell stays in base units. */

@@ -2,7 +2,7 @@
 
 import { ask, now } from './ask.js';
 import { chainOf, learn, nameOf, stands, unitsOf } from './chains.js';
-import { decimal, grouped, h, time } from './words.js';
+import { brief, decimal, grouped, h, time } from './words.js';
 
 /** What may be looked at: the words for it, how long it is, and how long one slot is (s). */
 const SPANS = [['1 hour', 3_600, 60], ['24 hours', 86_400, 1_800], ['7 days', 7 * 86_400, 4 * 3_600], ['30 days', 30 * 86_400, 86_400]];
@@ -56,7 +56,7 @@ function feesOf(slots) {
   return all;
 }
 
-const sums = (all, places) => [...all].map(([symbol, value]) => [decimal(value, FINEST, places), symbol]);
+const sums = (all, shown) => [...all].map(([symbol, value]) => [shown(value, FINEST), symbol]);
 
 /** The figures of today (UTC), which come first. */
 async function today() {
@@ -65,14 +65,14 @@ async function today() {
   const [done, not, waits] = [sum(slots.map(charged)), sum(slots.map(missed)), sum(slots.map(open))];
   const rate = done + not === 0 ? '–' : `${(Math.floor((done / (done + not)) * 1000) / 10).toFixed(1)} %`;
   const tile = (id, name, figure, said) => h('article', { class: 'card tile', id }, h('h3', {}, name), h('p', { class: 'figure' }, figure), h('p', { class: 'soft small' }, said));
-  const figure = (all, places) => (all.length === 0 ? '0' : all.map(([value, symbol]) => h('span', {}, value, h('small', {}, ` ${symbol} `))));
+  const figure = (all) => (all.length === 0 ? '0' : all.map(([value, symbol]) => h('span', {}, value, h('small', {}, ` ${symbol} `))));
   return h('section', { 'aria-label': 'Today' },
     h('h2', {}, 'Today, UTC'),
     h('div', { class: 'tiles' },
       tile('rate', 'Success rate', rate, `${grouped(done)} charged of ${grouped(done + not)} that were asked for`),
-      tile('taken', 'Charged', figure(sums(takenOf(slots))), `in ${grouped(done)} ${done === 1 ? 'charge' : 'charges'}`),
+      tile('taken', 'Charged', figure(sums(takenOf(slots), decimal)), `in ${grouped(done)} ${done === 1 ? 'charge' : 'charges'}`),
       tile('missed', 'Not charged', grouped(not), h('a', { href: '#/charges?state=refused' }, 'See who and why')),
-      tile('fees', 'Fees', figure(sums(feesOf(slots), 6)), waits > 0 ? h('a', { href: '#/charges?state=open' }, `${grouped(waits)} still open`) : 'nothing is open')));
+      tile('fees', 'Fees', figure(sums(feesOf(slots), brief)), waits > 0 ? h('a', { href: '#/charges?state=open' }, `${grouped(waits)} still open`) : 'nothing is open')));
 }
 
 // --- charts

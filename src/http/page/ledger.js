@@ -1,7 +1,7 @@
 // The ledger: charges and refusals, narrowed, and taken away as a file.
 
 import { ask } from './ask.js';
-import { chainOf, coins, hash, learn, money, nameOf, stands } from './chains.js';
+import { fee, hash, learn, money, nameOf, stands } from './chains.js';
 import { badge, cells, grouped, h, moment, table, time } from './words.js';
 
 const PAGE = 100;
@@ -28,7 +28,7 @@ const row = (charge) => cells(COLUMNS, [
   charge.failCode || charge.refusals > 1 || charge.resolved ? h('span', { title: words(charge) }, charge.failCode ?? words(charge)) : '',
   h('a', { href: `#/charges?subscribeId=${charge.subscribeId}` }, charge.subscribeId),
   h('span', {}, charge.planId, h('span', { class: 'soft' }, charge.period === null ? '' : `, period ${charge.period}`)), nameOf(charge.chainId), hash(charge.chainId, charge.txHash),
-  charge.feeShare && chainOf(charge.chainId) ? coins(charge.chainId, charge.feeShare, 4) : '',
+  charge.feeShare ? fee(charge.chainId, charge.feeShare) : '',
 ]);
 
 /** The view: `show` puts it there, `route` draws it anew, `guarded` says what went wrong. */
@@ -81,19 +81,16 @@ function question(asked, limit, after) {
   return wanted;
 }
 
-/** Everything that is like that, as a file. A field that a spreadsheet would run is made text. */
+/** Everything that is like that, as a file: the same as `merchant-signer export` writes. */
 async function download(asked, place) {
   const parts = [];
-  let [next, rows, names] = [null, 0, null];
-  const quoted = (value) => { const text = String(value ?? ''); return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`; };
+  let [next, rows] = [null, 0];
   do {
-    const page = await ask('GET', `/PayTool/charges?${question(asked, 1000, next)}`);
-    if (!names && page.charges.length > 0) {
-      names = Object.keys(page.charges[0]).filter((name) => name !== 'cursor');
-      parts.push(`${names.join(',')}\r\n`);
-    }
-    parts.push(...page.charges.map((charge) => `${names.map((name) => quoted(charge[name])).join(',')}\r\n`));
-    [next, rows] = [page.next, rows + page.charges.length];
+    const wanted = question(asked, 1000, next);
+    wanted.set('format', 'csv');
+    const page = await ask('GET', `/PayTool/charges?${wanted}`);
+    parts.push(page.csv);
+    [next, rows] = [page.next, rows + page.rows];
     place.replaceChildren(h('span', { role: 'status' }, `${grouped(rows)} charges …`));
   } while (next !== null && rows < MOST_ROWS_OF_A_FILE && place.isConnected);
   if (!place.isConnected) return;

@@ -38,6 +38,13 @@ export function decimal(digits, decimals, places = decimals) {
   return shown ? `${grouped(whole)}.${shown}` : grouped(whole);
 }
 
+/** The same for a glance: two places of what is one or more, and the first four digits of what is less. */
+export function brief(digits, decimals) {
+  const part = String(digits).padStart(decimals + 1, '0').slice(-decimals);
+  const whole = String(digits).length > decimals;
+  return decimal(digits, decimals, whole ? 2 : part.search(/[1-9]|$/) + 4);
+}
+
 const KIND = { charged: 'good', open: '', refused: 'warn', cancelled: 'warn', expired: 'warn', failed: 'bad', reverted: 'bad', usurped: 'bad', unproven: 'bad', paused: 'warn', laneClosed: 'bad', gasLow: 'warn', inDoubt: 'bad', usedElsewhere: 'bad', laneOpened: 'good', gasLasts: 'good', resumed: 'good' };
 export const kindOf = (word) => KIND[word] ?? '';
 export const badge = (word, kind = kindOf(word)) => h('span', { class: `badge ${kind}` }, word);

@@ -19,7 +19,7 @@ pub(super) struct SmallTables {
     chains: BTreeMap<u64, Bound>,
     /// What names the periods of a contract's charges, and from which batch on.
     contracts: BTreeMap<ContractName, (String, u64)>,
-    pauses: BTreeMap<u64, (String, i64)>,
+    pauses: BTreeMap<u64, (String, i64, Option<String>)>,
     lanes: BTreeMap<LaneName, LaneReach>,
     /// Lanes that are in doubt.
     doubts: BTreeMap<LaneName, Doubt>,
@@ -113,7 +113,9 @@ impl SmallTables {
             }
             "chain renamed" => self.rename(number(body, "from")?, number(body, "to")?),
             "paused" => {
-                self.pauses.insert(number(body, "chain")?, (text(body, "by"), row.at_ms));
+                let why = body.get("why").and_then(Value::as_str).map(str::to_owned);
+                let pause = (text(body, "by"), row.at_ms, why);
+                self.pauses.insert(number(body, "chain")?, pause);
             }
             "resumed" => drop(self.pauses.remove(&number(body, "chain")?)),
             "lane opened" => {
@@ -191,9 +193,9 @@ impl SmallTables {
             all(conn, "SELECT chain, address, period, since FROM contract", |row| {
                 Ok(((row.get(0)?, written(row, 1)?), (row.get(2)?, row.get(3)?)))
             })?;
-        let pauses: BTreeMap<u64, (String, i64)> =
-            all(conn, "SELECT chain, by, since_ms FROM pause", |row| {
-                Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))
+        let pauses: BTreeMap<u64, (String, i64, Option<String>)> =
+            all(conn, "SELECT chain, by, since_ms, why FROM pause", |row| {
+                Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?)))
             })?;
         let lanes: BTreeMap<LaneName, u64> =
             all(conn, "SELECT chain, signer, next_position FROM lane", |row| {

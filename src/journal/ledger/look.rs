@@ -2,7 +2,7 @@
 //! is in which something may be wanted.
 
 use super::{LedgerFilter, LedgerOrder, LedgerPlace, STEP};
-use crate::billing::{BatchId, CallerLabel, SubscribeId, Taken, UserHash};
+use crate::billing::{BatchId, CallerLabel, SubscribeId, TakenAsTold, UserHash};
 use crate::journal::columns::hash;
 use crate::journal::sql::{Database, SqlResult, params};
 use alloy::primitives::Address;
@@ -232,7 +232,7 @@ fn wanted(
         filter.wallet.as_ref().map(|wallet| wallet.as_slice()),
         filter.block_from_s,
         filter.block_until_s,
-        filter.wallet.map(|wallet| format!("%{}%", Taken::of_wallet(wallet))),
+        filter.wallet.map(|wallet| format!("%{}%", TakenAsTold::of_wallet(wallet))),
     ];
     conn.prepare_cached(&sql)?.query_map(asked, |row| Ok(BatchId(row.get(0)?)))?.collect()
 }

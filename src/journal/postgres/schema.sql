@@ -66,7 +66,8 @@ CREATE TABLE contract (
 CREATE TABLE pause (
     chain    BIGINT PRIMARY KEY,
     by       TEXT    NOT NULL,
-    since_ms BIGINT NOT NULL
+    since_ms BIGINT NOT NULL,
+    why      TEXT
 );
 
 CREATE TABLE lane (

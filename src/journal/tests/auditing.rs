@@ -210,7 +210,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("a lane less", "DELETE FROM lane"),
     ("a chain", "UPDATE chain SET network = 1"),
     ("a chain's contract", "UPDATE chain SET contract = zeroblob(20)"),
-    ("a pause that nobody made", "INSERT INTO pause VALUES (139, 'operator', 0)"),
+    ("a pause that nobody made", "INSERT INTO pause VALUES (139, 'operator', 0, NULL)"),
     ("the first row of history", "DELETE FROM history WHERE seq = 1"),
     ("a row in the middle", "DELETE FROM history WHERE seq = 3"),
     ("the acceptance of the last batch", "DELETE FROM history WHERE seq >= 6"),
@@ -296,7 +296,7 @@ async fn a_guard_that_was_ended_by_hand_is_found() {
 #[tokio::test]
 async fn a_pause_or_a_doubt_that_was_ended_by_hand_is_found() {
     let book = Book::in_a_file().await;
-    let pause = Pause { by: "Operator".to_owned(), since_ms: NOW_MS };
+    let pause = Pause { by: "Operator".to_owned(), since_ms: NOW_MS, why: None };
     let switch = Switch::Pause(vec![CHAIN]);
     book.journal.set_paused(switch, pause).await.unwrap().unwrap();
     book.journal.begin_doubt(lane(), 5, NOW_MS).await.unwrap();

@@ -82,7 +82,7 @@ async fn each_kind_of_row_is_told_as_what_it_is() {
         at_ms: NOW_MS,
     };
     book.journal.resolve(finding).await.unwrap().unwrap();
-    let pause = Pause { by: "ann".to_owned(), since_ms: NOW_MS };
+    let pause = Pause { by: "ann".to_owned(), since_ms: NOW_MS, why: None };
     book.journal.set_paused(Switch::Pause(vec![CHAIN]), pause).await.unwrap().unwrap();
     for closed in [Some("too late".to_owned()), None] {
         book.journal.note_gate(GateNote { lane: lane(), closed }).await.unwrap();
@@ -170,7 +170,7 @@ async fn a_place_of_another_history_is_not_gone_on_from() {
 async fn a_chain_is_told_by_the_name_that_it_has_now() {
     let book = Book::in_a_file().await;
     book.accept(&[item(1, 1)]).await.unwrap();
-    let pause = Pause { by: "ann".to_owned(), since_ms: NOW_MS };
+    let pause = Pause { by: "ann".to_owned(), since_ms: NOW_MS, why: None };
     book.journal.set_paused(Switch::Pause(vec![CHAIN]), pause).await.unwrap().unwrap();
     let to = PlatformChainId(1_139);
     let renaming = Renaming { from: CHAIN, to, why: "moved".to_owned() };

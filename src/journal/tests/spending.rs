@@ -253,7 +253,7 @@ proptest! {
 async fn what_was_charged_otherwise_counts_as_it_was_charged() {
     let taken = |amount: Option<u64>, token| {
         let amount = amount.map(U256::from);
-        ItemOutcome::ChargedAsTold(Taken { amount, token, wallet: None })
+        ItemOutcome::ChargedAsTold(TakenAsTold { amount, token, wallet: None })
     };
     let Unit::Token(dai) = DAI else { panic!("it is a token") };
     for (outcome, usdt, dai) in [

@@ -17,7 +17,7 @@ fn kept(version: i64) -> PathBuf {
 
 /// Of a chain on which nothing else happens.
 fn a_pause() -> (Switch, Pause) {
-    let pause = Pause { by: "scheduler".to_owned(), since_ms: NOW_MS };
+    let pause = Pause { by: "scheduler".to_owned(), since_ms: NOW_MS, why: None };
     (Switch::Pause(vec![PlatformChainId(195)]), pause)
 }
 

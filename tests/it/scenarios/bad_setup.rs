@@ -132,3 +132,27 @@ async fn with_a_full_disk_nothing_is_signed_and_what_was_charged_is_still_known(
     assert_eq!(town.transactions().await, 1);
     town.assert_paid(&[1, 0, 0]).await;
 }
+
+#[tokio::test]
+async fn what_is_dangerous_is_a_warning_and_strict_fails_on_it() {
+    let town = Town::found().await;
+    let strict = town.installation.run(&["check", "--strict"]).await;
+    assert!(strict.status.success(), "a chain for tests warns of nothing: {}", said(&strict));
+    assert!(said(&strict).contains("one provider: claims are released on its word alone"));
+    let open = async |arguments: &[&str]| {
+        let mut command = town.installation.command();
+        command.env("SIGNER__HTTP__LISTEN", "0.0.0.0:9").env("SIGNER__CHAINS__139__PAUSED", "true");
+        command.args(arguments);
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    };
+    let warned = open(&["check"]).await;
+    let told = said(&warned);
+    assert!(warned.status.success() && told.contains("ready to bill, with 2 warnings"), "{told}");
+    let warnings: Vec<_> = told.lines().filter(|line| line.starts_with("WARN")).collect();
+    assert!(
+        matches!(warnings[..], [clear, paused]
+        if clear.contains("heard in the clear") && paused.contains("paused")),
+        "{told}"
+    );
+    assert_eq!(open(&["check", "--strict"]).await.status.code(), Some(1));
+}

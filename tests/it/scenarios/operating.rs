@@ -1,10 +1,12 @@
 //! What an operator asks of a Signer that runs, on the command line.
 
 use crate::world::anvil::Family;
+use crate::world::patience::PATIENCE;
 use crate::world::signer::Installation;
-use crate::world::town::Town;
+use crate::world::town::{PRICE, Town};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -49,13 +51,19 @@ async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
     let mut tail = Tail::new(installation, server);
     // It begins with what comes after it was heard of: what is done before is not told.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let (done, said) = ask(&["pause", "--chain", "139"]).await;
-    assert!(done && said.contains("chain 139: paused by operator"), "{said}");
-    tail.wrote(" paused chain 139 by operator").await;
+    let (done, said) = ask(&["pause", "--chain", "139", "--why", "a node lies"]).await;
+    assert!(done && said.contains("chain 139: paused by operator since 20"), "{said}");
+    let line = tail.wrote(" paused chain 139 by operator").await;
+    assert!(line.ends_with(": a node lies"), "{line}");
     let (ready, said) = ask(&["status"]).await;
-    assert!(ready && said.contains("  paused by operator"), "{said}");
+    assert!(
+        ready && said.contains("  paused by operator") && said.contains("Z: a node lies\n"),
+        "{said}"
+    );
     let refused = signer.scheduler.bill(&json!(town.entries([0]))).await;
-    assert_eq!(refused.status, 403, "{refused:?}");
+    assert!(refused.status == 403 && refused.text.contains("a node lies"), "{refused:?}");
+    let (done, said) = ask(&["pause", "--why", " "]).await;
+    assert!(!done && said.contains("why is 1 to 500 characters"), "{said}");
     let (done, said) = ask(&["resume"]).await;
     assert!(done && said.starts_with("resumed: chain 139"), "{said}");
     let (done, said) = ask(&["resume"]).await;
@@ -68,6 +76,51 @@ async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
     assert!(!done && said.contains("no billing has this"), "{said}");
     let line = tail.wrote(" accepted chain 139").await;
     assert!(line.contains("request by-hand") && line.contains(&hash), "{line}");
+    let (done, said) = ask(&["billing", "1"]).await;
+    assert!(done && said.contains(&hash), "by its number: {said}");
+    let who = &town.people[0];
+    let (id, wallet) = (who.subscribe_id.to_string(), town.spell(who.wallet));
+    let user = town.entries([0])[0]["userHash"].as_str().unwrap().to_owned();
+    for words in [["--subscription", &id], ["--wallet", &wallet], ["--user", &user]] {
+        let (done, said) = ask(&[&["charges"], &words[..]].concat()).await;
+        let whose = format!("subscription {id}  plan ");
+        assert!(done && said.contains(&whose) && said.contains(&hash), "{words:?}: {said}");
+        assert!(said.contains(&format!("{PRICE} of ")), "no decimals are configured: {said}");
+    }
+    let (done, said) = ask(&["charges", "--subscription", "1"]).await;
+    assert!(done && said == "no charge and no refusal is like that\n", "{said}");
+}
+
+/// In the middle of an edit, and of an incident.
+#[tokio::test]
+async fn a_fault_of_the_configuration_keeps_nobody_from_pausing() {
+    let town = with_operator(Family::Evm).await;
+    let signer = town.signer().await;
+    let server = ["--server", signer.scheduler.url.as_str()];
+    let path = town.installation.path().join("signer.toml");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let ask = async |words: &[&str]| told(&town.installation, &[words, &server[..]].concat()).await;
+    let faults = format!(
+        "nonsense = 1\n{before}\n[callers.new]\nkey = \"half\"\n[chains.7]\nchain_id = \"?\"\n"
+    );
+    std::fs::write(&path, faults).unwrap();
+    let (done, said) = told(&town.installation, &["check"]).await;
+    assert!(!done && said.contains("nonsense"), "{said}");
+    let (done, said) = ask(&["pause", "--chain", "139"]).await;
+    assert!(done && said.contains("chain 139: paused by operator"), "{said}");
+    let (done, said) = ask(&["resume"]).await;
+    assert!(done && said.starts_with("resumed: chain 139"), "{said}");
+
+    std::fs::write(&path, "[callers.operator\n").unwrap();
+    let (done, said) = ask(&["pause"]).await;
+    assert!(!done && said.contains("the configuration file"), "{said}");
+    let secret = town.installation.path().join("operators-secret");
+    std::fs::write(&secret, "the operator's own secret\n").unwrap();
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
+    let as_operator = ["--key", "operator-key", "--secret-file", secret.to_str().unwrap()];
+    let (done, said) = ask(&[&["pause"], &as_operator[..]].concat()).await;
+    assert!(done && said.contains("chain 139: paused by operator"), "{said}");
+    std::fs::write(&path, before).unwrap();
 }
 
 /// Whoever sits at the Signer's address can say what he likes: without its signature it is no answer, and a 401 is
@@ -155,7 +208,7 @@ impl Tail {
                 }
             }
         };
-        timeout(Duration::from_secs(30), waits).await.unwrap()
+        timeout(PATIENCE, waits).await.unwrap()
     }
 }
 

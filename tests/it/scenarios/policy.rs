@@ -28,7 +28,7 @@ const OPERATOR: &str = "operator-key";
 const OPERATORS_SECRET: &str = "the operator's own secret";
 
 /// A town whose Signer has this policy, with `USDT` for the token that everybody pays in.
-async fn town_with(family: Family, policy: impl FnOnce(String) -> String) -> Town {
+pub(super) async fn town_with(family: Family, policy: impl FnOnce(String) -> String) -> Town {
     // With a lookup: a limit over what only the caller states is refused at the start.
     let founding = Founding { people: 6, lookup: true, ..Founding::on(family) };
     let town = Town::with(founding).await;

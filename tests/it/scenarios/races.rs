@@ -1,7 +1,7 @@
 //! Many callers at once. The claim is the idempotency key, and the first to commit has it.
 
 use crate::world::anvil::Family;
-use crate::world::patience::Dice;
+use crate::world::patience::{ASKED_AT_MOST, Dice};
 use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::{Heard, Scheduler, Signer};
 use crate::world::town::{Founding, Town};
@@ -23,7 +23,7 @@ async fn crowd(family: Family, people: u64) -> Town {
 
 /// Posts until there is a verdict: "busy" and "not now" are answered by asking again.
 async fn verdict(scheduler: &Scheduler, body: &Value) -> Heard {
-    for _ in 0..100 {
+    for _ in 0..ASKED_AT_MOST {
         let heard = scheduler.bill(body).await;
         match (heard.code(), heard.status) {
             (1 | 2, 200) => return heard,

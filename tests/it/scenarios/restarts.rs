@@ -2,6 +2,7 @@
 //! by the next process. This test is systemd.
 
 use crate::world::anvil::{Family, Mining};
+use crate::world::patience::ASKED_AT_MOST;
 use crate::world::signer::{Heard, Installation, Scheduler, Signer, hear, unix_seconds};
 use crate::world::town::{Founding, Town, entry};
 use parking_lot::Mutex;
@@ -70,7 +71,7 @@ async fn a_restart_refuses_nobody_and_every_request_is_answered_once(family: Fam
 
 /// Posts until it is billed. Every message is answered, by whichever process, and none as one of another time.
 async fn billed(scheduler: &Scheduler, body: &str, begun: &Mutex<Vec<Instant>>) {
-    for _ in 0..100 {
+    for _ in 0..ASKED_AT_MOST {
         begun.lock().push(Instant::now());
         let letter = scheduler.letter("POST", scheduler.path, body.as_bytes(), unix_seconds());
         let Some(Heard { status, body, .. }) = hear(letter).await else {

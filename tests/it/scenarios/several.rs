@@ -169,7 +169,8 @@ async fn whoever_asks_a_standby_is_answered_by_the_one_that_serves_once() {
 #[ignore = "needs the server of ./test --only postgres"]
 async fn what_was_passed_on_before_a_takeover_is_not_known_and_billed_once_after_it() {
     let (town, [one, other], _) = who_reach_each_other("http").await;
-    let patience = |machine: Installation| machine.env("SIGNER__HTTP__REQUEST_DEADLINE", "2s");
+    // Whoever waits is not told when an answer is late, but when the other serves.
+    let patience = |machine: Installation| machine.env("SIGNER__HTTP__REQUEST_DEADLINE", "60s");
     let (one, other) = (patience(one), patience(other));
     let first = one.start().await;
     first.ready().await;
@@ -182,7 +183,7 @@ async fn what_was_passed_on_before_a_takeover_is_not_known_and_billed_once_after
         first.freeze();
     });
     assert_eq!((heard.status, heard.code()), (504, 0), "{heard:?}");
-    assert!(heard.text.contains("first did not answer in time"), "{heard:?}");
+    assert!(heard.text.contains("first does not serve any more"), "{heard:?}");
     second.ready().await;
     let hash = second.scheduler.bill(&body).await.tx_hash();
     assert_eq!(town.settled(&second, &hash).await["state"], "charged");

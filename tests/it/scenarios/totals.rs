@@ -1,5 +1,6 @@
 //! The sums of the ledger beside the chain's own transfers: equal to the unit, or each difference is named.
 
+use super::policy::town_with;
 use crate::world::anvil::Family;
 use crate::world::patience::eventually;
 use crate::world::signer::{Signer, unix_seconds};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 on_both_families![
     the_sums_are_those_of_the_chain_and_a_forged_one_is_found,
     what_a_copy_learns_has_the_wallet_and_the_token_of_its_event,
+    a_month_is_the_same_for_totals_export_and_page,
 ];
 
 async fn the_sums_are_those_of_the_chain_and_a_forged_one_is_found(family: Family) {
@@ -103,6 +105,46 @@ async fn what_a_copy_learns_has_the_wallet_and_the_token_of_its_event(family: Fa
         assert_eq!(charge["subscribeId"], json!(who.subscribe_id.to_string()), "{charge}");
     }
     town.assert_paid(&[1, 1, 1]).await;
+}
+
+/// Accepted in the last seconds of January, in a block of February.
+const AT_MIDNIGHT: &str =
+    "UPDATE batch SET accepted_ms = 1769903998000, block_s = 1769904010 WHERE id = 1";
+
+async fn a_month_is_the_same_for_totals_export_and_page(family: Family) {
+    let named = |usdt| format!("tokens.USDT = \"{usdt}\"\ndecimals.USDT = 18");
+    let town = town_with(family, named).await;
+    let token = town.spell(town.token.address);
+    let signer = town.signer().await;
+    bill(&town, &signer, town.entries([0, 1])).await;
+    bill(&town, &signer, town.entries([2])).await;
+    signer.terminate().await;
+    alter(&town, AT_MIDNIGHT);
+    let run = async |words: &[&str]| {
+        let ended = town.installation.run(words).await;
+        assert!(ended.status.success(), "{ended:?}");
+        String::from_utf8(ended.stdout).unwrap()
+    };
+    let january = ["--from", "2026-01-01", "--to", "2026-02-01"];
+    let february = ["--from", "2026-02-01", "--to", "2026-03-01"];
+    for (range, charges) in [(january, 0), (february, 2)] {
+        let lines = run(&[&["export"], &range[..]].concat()).await;
+        assert_eq!(lines.lines().count(), 1 + charges, "{lines}");
+        let sums = run(&[&["totals"], &range[..]].concat()).await;
+        let groups = usize::from(charges > 0);
+        assert_eq!(sums.lines().count(), 1 + groups, "{sums}");
+        assert!(charges == 0 || sums.contains(&format!(",USDT,2,{},", 2 * PRICE)), "{sums}");
+    }
+    let accepted = run(&[&["export", "--by", "accepted"], &january[..]].concat()).await;
+    assert_eq!(accepted.lines().count(), 3, "{accepted}");
+    let whole = format!(",{PRICE},{},USDT,{token},", PRICE / 10_u128.pow(18));
+    assert_eq!(accepted.matches(&whole).count(), 2, "{accepted}");
+
+    let all = run(&["export"]).await;
+    let signer = town.signer().await;
+    let path = "/PayTool/charges?order=oldest&format=csv";
+    let heard = signer.scheduler.send("GET", path, b"", unix_seconds()).await.unwrap();
+    assert_eq!(heard.body["data"], json!({"csv": all, "rows": 3, "next": null}));
 }
 
 async fn bill(town: &Town, signer: &Signer, entries: Vec<Value>) -> String {

@@ -4,6 +4,7 @@
 
 mod control;
 
+use super::patience::PATIENCE;
 use std::{
     io::{BufRead as _, BufReader},
     ops::Deref,
@@ -28,9 +29,6 @@ const GAS: u64 = 16_000_000;
 
 /// How long to wait before anvil is told to make a block.
 const OVERSLEPT: Duration = Duration::from_secs(5);
-
-/// How long a transaction may take to be mined before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// When blocks are made.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,9 +2,16 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// How often something is asked before it is given up, at some pause. What comes is not waited for any longer; a
+/// machine that has many times its cores to do takes minutes for what takes seconds else.
+pub(crate) const ASKED_AT_MOST: usize = 4_800;
+
+/// How long is waited where nothing is asked, for the same reason.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+
 /// Asks until it is so; `what` is said when it never is.
 pub(crate) async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
-    for _ in 0..800 {
+    for _ in 0..ASKED_AT_MOST {
         if is_so().await {
             return;
         }

@@ -1,6 +1,7 @@
 //! Stands between the Signer and its node: counts what is asked, and misbehaves by method name. On
 //! TRON the method is the last part of the path.
 
+use super::patience::PATIENCE;
 use alloy::primitives::{Bytes as Raw, keccak256};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, StatusCode};
@@ -154,7 +155,7 @@ impl Proxy {
     pub(crate) async fn struck_times(&self, times: usize) {
         let mut strikes = self.shared.strikes.subscribe();
         let enough = strikes.wait_for(|strikes| *strikes >= times);
-        let waited = tokio::time::timeout(Duration::from_secs(20), enough).await;
+        let waited = tokio::time::timeout(PATIENCE, enough).await;
         waited.expect("not enough calls met the fault").unwrap();
     }
 

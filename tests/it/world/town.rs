@@ -7,7 +7,7 @@ pub(crate) use paper::{chain, profile, put_key, tron_chain, with_tron_nodes};
 
 use super::anvil::{Anvil, Family, Mining, Options};
 use super::contracts::{AnyToken, Billing, Kind, Merchant, Plan, Subscriber, Token, deploy};
-use super::patience::eventually;
+use super::patience::{ASKED_AT_MOST, eventually};
 use super::proxy::{LOOK, Proxy};
 use super::signer::{Charged, Heard, Installation, Signer};
 use super::tron::TronWorld;
@@ -302,7 +302,7 @@ impl Town {
     /// Waits until the Signer has looked at the chain as it is now.
     pub(crate) async fn noticed(&self) {
         let now = Instant::now();
-        for _ in 0..400 {
+        for _ in 0..ASKED_AT_MOST {
             // Looks follow one another, each asks for the balance once: the second knows the first.
             if self.proxy.asked_since(LOOK, now) >= 2 {
                 return;
@@ -314,7 +314,7 @@ impl Town {
 
     /// Mines until a billing has ended, and tells how.
     pub(crate) async fn settled(&self, signer: &Signer, id: &str) -> Value {
-        for _ in 0..400 {
+        for _ in 0..ASKED_AT_MOST {
             let heard = signer.scheduler.billings(id).await;
             let billing = &heard.body["data"][0];
             if heard.code() == 1 && billing["state"] != "open" {

@@ -1,5 +1,7 @@
 //! `/jsonrpc`: the Ethereum-like door of a TRON node, with its own ideas.
 
+mod logs;
+
 use super::address;
 use super::calls::{Question, Seen, Side};
 use super::family::{Tron, chain_id};
@@ -95,7 +97,7 @@ impl TronNode {
                     .unwrap_or(Value::Null),
                 None => Value::Null,
             },
-            "eth_getLogs" => logs(&chain, newest, params.first().unwrap_or(&Value::Null))?,
+            "eth_getLogs" => logs::found(&chain, newest, params.first().unwrap_or(&Value::Null))?,
             "web3_clientVersion" => json!("TRON/v4.8.0/sandbox"),
             "net_listening" => json!(true),
             _ => {
@@ -347,38 +349,4 @@ fn log_json(log: &Log, place: &Place<Tron>, index: usize) -> Value {
         "transactionHash": format!("{}", place.included().tx.id),
         "transactionIndex": hex_index(place.index),
     })
-}
-
-/// `eth_getLogs` by range, address and first topic.
-fn logs(chain: &Chain<Tron>, newest: u64, filter: &Value) -> Result<Value, Failure> {
-    let bound = |key: &str, default: u64| match filter.get(key).and_then(Value::as_str) {
-        None | Some("latest") => Ok(default),
-        Some("earliest") => Ok(0),
-        Some(text) => u64::from_str_radix(text.trim_start_matches("0x"), 16)
-            .map_err(|_| (-32602, "invalid block number".to_owned())),
-    };
-    let hash =
-        filter.get("blockHash").and_then(Value::as_str).and_then(|text| text.parse::<B256>().ok());
-    let (from, to) = match hash.and_then(|hash| chain.block_by_id(&hash)) {
-        Some(block) => (block.header.number, block.header.number),
-        None => (bound("fromBlock", newest)?, bound("toBlock", newest)?.min(newest)),
-    };
-    let address = filter.get("address").and_then(Value::as_str).map(parse_address).transpose()?;
-    let topic =
-        filter.get("topics").and_then(|topics| topics.get(0)?.as_str()?.parse::<B256>().ok());
-    let mut found = vec![];
-    for block in (from..=to).filter_map(|number| chain.block(number)) {
-        for index in 0..block.body.len() {
-            let place = Place { block: Arc::clone(block), index };
-            let first = first_log(&place);
-            for (at, log) in place.included().receipt.logs.iter().enumerate() {
-                let fits = address.is_none_or(|address| log.address == address)
-                    && topic.is_none_or(|topic| log.data.topics().first() == Some(&topic));
-                if fits {
-                    found.push(log_json(log, &place, first + at));
-                }
-            }
-        }
-    }
-    Ok(Value::Array(found))
 }

@@ -2,6 +2,7 @@
 
 use super::Platform;
 use crate::auth::{self, Signed};
+use crate::roads::{Mishap, Road};
 use crate::store;
 use crate::store::callbacks::{Callback, Try};
 use futures_util::future::join_all;
@@ -41,7 +42,7 @@ impl Platform {
 
     async fn attempt(&self, callback: &Callback, by_hand: bool) -> Result<(), store::Error> {
         let url = callback.url.as_deref().unwrap_or_default();
-        let (status, answer) = match self.post(url, &callback.body).await {
+        let (status, answer) = match self.send(url, &callback.body).await {
             Ok((status, answer)) => (Some(status), answer),
             Err(error) => (None, error),
         };
@@ -54,6 +55,21 @@ impl Platform {
         let (kind, subject) = (&callback.kind, &callback.subject);
         self.say(format!("callback  {kind} {subject} -> {url}: {shown}, {taken}"));
         Ok(())
+    }
+
+    /// Posts it, unless something happens on the way.
+    async fn send(&self, url: &str, body: &str) -> Result<(u16, String), String> {
+        let lost = || "lost on the way: a fault of the sandbox".to_owned();
+        match self.roads().next(Road::Callbacks) {
+            Some(Mishap::Down) => return Err(lost()),
+            Some(Mishap::Lost) => {
+                drop(self.post(url, body).await);
+                return Err(lost());
+            }
+            Some(Mishap::Twice) => drop(self.post(url, body).await),
+            Some(Mishap::Slow | Mishap::Garbled) | None => {}
+        }
+        self.post(url, body).await
     }
 
     async fn post(&self, url: &str, body: &str) -> Result<(u16, String), String> {

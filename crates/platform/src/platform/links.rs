@@ -37,6 +37,10 @@ pub(crate) enum LinkError {
     NotActive { number: String, stage: &'static str },
 }
 
+/// The settings with the notify address of the newest link, and with whether one is waited for.
+pub(super) const CALLBACKS_URL: &str = "callbacks_url";
+const WAITS: &str = "waits_for_a_link";
+
 impl Link {
     /// Its address, without the host.
     pub(crate) fn path(&self) -> String {
@@ -73,7 +77,16 @@ impl Platform {
             };
             (subscription, self.link(Purpose::Subscribe, id, urls))
         });
+        // Those of the founding have no link: what is final of them is told to whoever takes callbacks now.
+        self.store().set(CALLBACKS_URL, &wanted.notify_url)?;
+        self.store().forget(WAITS)?;
         Ok(made?)
+    }
+
+    /// From now on those of the founding are due to nobody, until a merchant makes a link: then it is known where to tell
+    /// what becomes of them.
+    pub fn wait_for_a_link(&self) -> Result<(), store::Error> {
+        self.store().set(WAITS, "yes")
     }
 
     /// A link for a user to cancel.

@@ -1,5 +1,6 @@
 //! What is final becomes a callback: the bodies of part 6 of the interface.
 
+use super::links::CALLBACKS_URL;
 use super::{Platform, SYMBOL, Side};
 use crate::clock::date;
 use crate::store::callbacks::{self, New};
@@ -77,7 +78,8 @@ impl Platform {
         } else {
             None
         };
-        let Some(url) = cancelled.or_else(|| subscription.notify_url.clone()) else {
+        let own = cancelled.or_else(|| subscription.notify_url.clone());
+        let Some(url) = own.or(store::setting(connection, CALLBACKS_URL)?) else {
             return Ok(());
         };
         let amount = match told.kind {

@@ -98,7 +98,8 @@ const DUE: &str = "
         JOIN events r ON r.subscribe_id = s.id AND r.kind = 'register'
         JOIN plans p ON p.plan = s.plan AND p.chain = s.chain AND p.version = s.version
         WHERE NOT EXISTS (SELECT 1 FROM events c WHERE c.subscribe_id = s.id AND c.kind = 'cancel')
-            AND (s.notify_url IS NULL OR EXISTS (SELECT 1 FROM events a WHERE a.subscribe_id = s.id AND a.kind = 'approve'))),
+            AND CASE WHEN s.notify_url IS NULL THEN NOT EXISTS (SELECT 1 FROM settings w WHERE w.name = 'waits_for_a_link')
+                ELSE EXISTS (SELECT 1 FROM events a WHERE a.subscribe_id = s.id AND a.kind = 'approve') END),
     current AS (SELECT *, first + (now - start) / interval_s AS current FROM timed WHERE start <= now),
     due AS (SELECT * FROM current WHERE (periods = 0 OR current - first < periods)
         AND NOT EXISTS (SELECT 1 FROM events b WHERE b.subscribe_id = current.id AND b.kind = 'billing' AND b.period = current.current))";

@@ -1,6 +1,7 @@
 //! Part 6: what callbacks hold, how they are signed, and when they are sent again.
 
 use crate::world::{CHAINS, World};
+use sandbox_platform::Options;
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -143,4 +144,28 @@ async fn success_ends_the_tries_and_a_person_can_send_again() {
     let tries = rows["list"][0]["tries"].as_array().unwrap().clone();
     assert_eq!((tries.len(), &tries[2]["byHand"]), (3, &json!(true)));
     assert_eq!(world.try_control("send-again", &json!({"id": 4711})).await.0, 400);
+}
+
+/// Those who are there from the start have no link. Whoever bills them hears of it all the same, or its books differ for
+/// ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_subscribers_of_the_founding_are_due_to_whoever_takes_their_callbacks() {
+    let world = World::with(Options { people: 2, ..Options::default() }).await;
+    world.platform().wait_for_a_link().unwrap();
+    for chain in CHAINS {
+        assert!(world.due(chain).await.is_empty(), "nobody would hear of them");
+    }
+    world.link(CHAINS[0], "ada").await;
+    for chain in CHAINS {
+        let due = world.due(chain).await;
+        assert_eq!(due.len(), 2);
+        world.bill(chain, &due).await;
+        let heard = world.heard();
+        let charged = heard.iter().filter(|one| one.body["billingStatus"] == 0);
+        assert_eq!(
+            (charged.count(), &heard[0].path),
+            (2, &"/notify?shop=1".to_owned()),
+            "{heard:?}"
+        );
+    }
 }

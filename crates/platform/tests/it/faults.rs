@@ -131,3 +131,60 @@ async fn whoever_looks_ten_times_a_second_has_no_old_head_in_mind_after_a_jump()
     world.control("advance", &json!({"months": 1})).await;
     assert!(CHAINS.iter().all(|chain| world.side(*chain).chain.is_down()), "down stays down");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_of_the_platform_can_be_lost_after_it_did_what_was_asked() {
+    let world = World::new().await;
+    let lose = json!({"kind": "api", "how": "lost", "times": 1});
+    world.control("fault", &lose).await;
+    let asked = json!({"uuid": "lost-1"}).to_string();
+    let (path, now_s) = ("/api/mer/user/create", world.now_s());
+    let sent = world.try_signed(("POST", path, &asked), now_s).await;
+    assert!(sent.is_none(), "the connection ends before the answer does");
+    let found = world.get("/api/mer/user/detail?uuid=lost-1").await.data();
+    assert_eq!(found["uuid"], "lost-1", "it was done, and the next answer arrives");
+    world.control("fault", &json!({"kind": "api", "how": "down"})).await;
+    let refused = world.client.get(format!("{}/api/mer/conf/list/chain", world.running.base_url));
+    assert_eq!(refused.send().await.unwrap().status(), 502);
+    world.control("fault", &json!({"kind": "api", "on": false})).await;
+    world.get("/api/mer/conf/list/chain").await.data();
+    let (_, wrong) = world.try_control("fault", &json!({"kind": "api", "how": "twice"})).await;
+    assert!(wrong.to_string().contains("down, slow, lost, garbled"), "{wrong}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_callback_can_arrive_twice_or_be_lost_and_sent_again() {
+    let world = World::new().await;
+    for (how, arrivals) in [("twice", 2), ("lost", 1), ("down", 0)] {
+        world.control("fault", &json!({"kind": "callbacks", "how": how, "times": 1})).await;
+        world.subscribed(CHAINS[0], how, "ada").await;
+        let of_one = |kind: &str, heard: &[crate::world::Heard]| {
+            heard.iter().filter(|one| one.body["subscriptionType"] == kind).count()
+        };
+        let heard = world.heard();
+        let all = of_one("SubscriptionRegister", &heard) + of_one("SubscriptionApprove", &heard);
+        assert_eq!(all, arrivals + 1, "{how}: {heard:?}");
+        world.control("advance", &json!({"seconds": 20})).await;
+        assert_eq!(world.heard().len(), usize::from(how != "twice"), "{how}: it is sent again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_period_can_pass_while_its_charge_waits() {
+    let world = World::new().await;
+    for chain in CHAINS {
+        world.subscribed(chain, "dan", "dan").await;
+        let late = |on: bool| json!({"kind": "late", "chainId": chain, "on": on});
+        world.control("fault", &late(true)).await;
+        let due = world.due(chain).await;
+        world.send_bill(chain, &due);
+        world.heard();
+        world.control("fault", &late(false)).await;
+        world.finalise().await;
+        let heard = world.heard();
+        let told = heard.iter().find(|one| one.body["subscriptionType"] == "SubscriptionBilling");
+        assert_eq!(told.unwrap().body["failReason"], "Billing period passed", "{heard:?}");
+        let next = world.due(chain).await;
+        assert!(next[0]["period"].as_u64() > due[0]["period"].as_u64(), "{next:?}");
+    }
+}

@@ -132,10 +132,19 @@ impl World {
 
     /// A request that is signed at a time.
     pub(crate) async fn signed(&self, method: &str, path: &str, body: &str, at_s: u64) -> Answer {
+        self.try_signed((method, path, body), at_s).await.unwrap()
+    }
+
+    /// The same; none where no whole answer comes.
+    pub(crate) async fn try_signed(
+        &self,
+        (method, path, body): (&str, &str, &str),
+        at_s: u64,
+    ) -> Option<Answer> {
         let at = at_s.to_string();
         let credentials = self.platform().credentials();
         let sign = credentials.sign(&at, Signed { method, path, body: body.as_bytes() });
-        self.raw((method, path, body), [&credentials.key, &at, &sign]).await
+        self.try_raw((method, path, body), [&credentials.key, &at, &sign]).await
     }
 
     /// A request with these three headers.
@@ -144,6 +153,14 @@ impl World {
         (method, path, body): (&str, &str, &str),
         headers: [&str; 3],
     ) -> Answer {
+        self.try_raw((method, path, body), headers).await.unwrap()
+    }
+
+    async fn try_raw(
+        &self,
+        (method, path, body): (&str, &str, &str),
+        headers: [&str; 3],
+    ) -> Option<Answer> {
         let url = format!("{}{path}", self.running.base_url);
         let mut request = self.client.request(method.parse().unwrap(), url).body(body.to_owned());
         if method == "POST" {
@@ -153,10 +170,10 @@ impl World {
         {
             request = request.header(name, value);
         }
-        let response = request.send().await.unwrap();
+        let response = request.send().await.ok()?;
         let status = response.status().as_u16();
-        let body = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
-        Answer { status, body }
+        let body = serde_json::from_slice(&response.bytes().await.ok()?).unwrap();
+        Some(Answer { status, body })
     }
 
     /// A control of the sandbox.

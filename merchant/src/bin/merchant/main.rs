@@ -1,6 +1,9 @@
 //! The command line of the merchant's side: one file per command in `command/`, what they are told in
 //! `settings`, how they answer in `output`.
 
+#[cfg(not(feature = "program"))]
+compile_error!("the program needs its feature: cargo build -p merchant --features program");
+
 mod command;
 mod output;
 mod settings;

@@ -9,10 +9,12 @@ use merchant::Client;
 use merchant::callback::Receiver;
 use merchant::clock::Clock;
 use merchant::inbox::OnwardSecret;
+use merchant::schedule::ChainFamily;
 use merchant::sign::Credentials;
 use merchant::signer::SignerClient;
 use merchant::tls::{Tls, TlsError};
 use reader::{Reader, Section};
+use reqwest::Url;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -32,6 +34,10 @@ pub(crate) struct Settings {
     signer: Option<Signer>,
     callbacks: Callbacks,
     inbox: Option<Inbox>,
+    /// `schedule.chains`: what `--chain` says otherwise.
+    chains: Vec<ChainFamily>,
+    /// `sandbox.clock`: what `--clock` says otherwise.
+    clock: Option<Url>,
 }
 
 /// `[platform]`.
@@ -106,8 +112,22 @@ impl Settings {
         let key = platform.as_ref().map(|platform| platform.credentials.key.clone());
         let callbacks = callbacks(reader.open("callbacks"), key);
         let inbox = reader.section("inbox").and_then(inbox);
+        let chains = chains(reader.open("schedule"));
+        let mut sandbox = reader.open("sandbox");
+        let clock = sandbox.address("clock");
+        let clock = clock.and_then(|text| sandbox.checked("clock", text.parse::<Url>()));
         reader.finish().map_err(Faults)?;
-        Ok(Self { platform, signer, callbacks, inbox })
+        Ok(Self { platform, signer, callbacks, inbox, chains, clock })
+    }
+
+    /// The chains that are billed on, where the command does not say.
+    pub(crate) fn chains(&self) -> &[ChainFamily] {
+        &self.chains
+    }
+
+    /// The clock of a sandbox, where the command does not say.
+    pub(crate) fn clock(&self) -> Option<&Url> {
+        self.clock.as_ref()
     }
 
     /// The platform's client.
@@ -239,6 +259,13 @@ fn inbox(mut section: Section<'_>) -> Option<Inbox> {
         );
     }
     Some(Inbox { url, credentials: credentials?, onward: address.zip(secret) })
+}
+
+/// `["139=EVM", "136=TVM"]`.
+fn chains(mut section: Section<'_>) -> Vec<ChainFamily> {
+    let text = section.text("chains").unwrap_or_default();
+    let each = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+    each.filter_map(|one| section.checked("chains", one.parse())).collect()
 }
 
 fn credentials(section: &mut Section<'_>) -> Option<Credentials> {

@@ -5,8 +5,8 @@ use super::super::answer::{Answer, read};
 use super::super::book::Batch;
 use super::super::plan::{Limits, drafts};
 use super::super::standing::Heard;
+use super::Scheduler;
 use super::report::{RunReport, progress, progress_ends};
-use super::{Scheduler, now_ms};
 use crate::error::CallError;
 use crate::signer::{Family, SignerClient, Verdict};
 use futures_util::{StreamExt as _, stream};
@@ -51,7 +51,7 @@ impl Scheduler {
     }
 
     fn round(&self, deaf: &BTreeSet<i64>) -> Result<Vec<(Family, Batch)>, ScheduleError> {
-        let now_ms = now_ms();
+        let now_ms = self.clock.now_ms();
         let mut round = vec![];
         for chain in self.book.chains_to_post(now_ms)? {
             // A chain that was taken out of the configuration keeps its batches until it is back.
@@ -71,7 +71,7 @@ impl Scheduler {
         answer: Answer,
         report: &mut RunReport,
     ) -> Result<bool, ScheduleError> {
-        let now_ms = now_ms();
+        let now_ms = self.clock.now_ms();
         self.metrics.answered(&answer);
         match answer {
             Answer::Verdict(heard) => {

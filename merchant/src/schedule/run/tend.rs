@@ -5,8 +5,8 @@ use super::super::answer::look;
 use super::super::book::{Flight, Look};
 use super::super::feed::Heard;
 use super::super::reconcile::Change;
+use super::Scheduler;
 use super::report::{RunReport, progress, progress_ends};
-use super::{Scheduler, now_ms};
 use crate::error::CallError;
 use crate::signer::SignerClient;
 use futures_util::{StreamExt as _, stream};
@@ -40,7 +40,7 @@ impl Scheduler {
 
     async fn look_all(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {
         loop {
-            let due = self.book.flights(now_ms(), 256)?;
+            let due = self.book.flights(self.clock.now_ms(), 256)?;
             if due.is_empty() || !self.look_at(due, report).await? {
                 progress_ends();
                 return Ok(());
@@ -59,7 +59,7 @@ impl Scheduler {
             .buffer_unordered(LOOKS_AT_ONCE);
         let mut deaf = None;
         while let Some((flight, look)) = looks.next().await {
-            let now_ms = now_ms();
+            let now_ms = self.clock.now_ms();
             match look {
                 Ok(Some(look)) => {
                     self.book.looked(&flight, look, now_ms, &self.setup.rules)?;
@@ -93,7 +93,7 @@ impl Scheduler {
                     warn!(
                         "the inbox's file is another one, or an older copy: it is read from its beginning"
                     );
-                    self.book.take_callbacks(&[], "", now_ms())?;
+                    self.book.take_callbacks(&[], "", self.clock.now_ms())?;
                     continue;
                 }
                 Err(error) => {
@@ -104,12 +104,12 @@ impl Scheduler {
             if callbacks.is_empty() && (next == cursor || next == "0") {
                 return Ok(());
             }
-            self.book.take_callbacks(&callbacks, &next, now_ms())?;
+            self.book.take_callbacks(&callbacks, &next, self.clock.now_ms())?;
         }
     }
 
     fn compare(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {
-        let (has_inbox, now_ms) = (self.peers.feed.is_some(), now_ms());
+        let (has_inbox, now_ms) = (self.peers.feed.is_some(), self.clock.now_ms());
         let (changes, named) = self.book.reconcile(has_inbox, now_ms, &self.setup.rules)?;
         for change in changes {
             match change {

@@ -73,7 +73,7 @@ impl Merchant {
     }
 
     /// Somebody presses a button: at the console, on a payment page, or of the sandbox.
-    pub(super) async fn press(&self, control: &str, body: Value) -> Result<Value, Error> {
+    pub(crate) async fn press(&self, control: &str, body: Value) -> Result<Value, Error> {
         let url = format!("{}/sandbox/{control}", self.admin_url);
         let request = self.http.post(url).header("content-type", "application/json");
         let response = request.body(body.to_string()).send().await?;

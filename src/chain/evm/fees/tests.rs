@@ -1,6 +1,8 @@
 //! Bids, first ones and those that replace others.
 
 use super::*;
+use crate::billing::Family;
+use crate::chain::Payer;
 use crate::config::{L1Fee, Wei};
 use proptest::prelude::*;
 
@@ -51,10 +53,10 @@ fn a_transaction_that_cannot_be_paid_for_is_not_made() {
     let bid = Bid::Dynamic { max_fee: 10, tip: 1 };
     let wei = |amount: u64| U256::from(amount);
     assert_eq!(cost(1000, bid), wei(10_000));
-    assert_eq!(affordable(wei(10_000), wei(0), wei(10_000)), Ok(()));
+    assert_eq!(affordable(wei(10_000), wei(0), wei(10_000), Payer::nobody(Family::Evm)), Ok(()));
     assert!(matches!(
-        affordable(wei(10_000), wei(1), wei(10_000)),
-        Err(ChainError::GasFunds { have, need, unit: "wei" }) if (have, need) == (wei(10_000), wei(10_001))
+        affordable(wei(10_000), wei(1), wei(10_000), Payer::nobody(Family::Evm)),
+        Err(ChainError::GasFunds { have, need, .. }) if (have, need) == (wei(10_000), wei(10_001))
     ));
     assert_eq!(allowed(wei(1_000_000), AttemptKind::Bill, &CEILINGS), Ok(()));
     let refused = allowed(wei(1_000_001), AttemptKind::Bill, &CEILINGS).unwrap_err().to_string();

@@ -318,7 +318,7 @@ fn recorded_multicalls_are_written_and_read_like_ours() {
 
 #[tokio::test]
 async fn check_names_what_keeps_a_chain_from_billing() {
-    use crate::chain::{Finding, Inspect};
+    use crate::chain::{Finding, Inspect, Weight};
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url, |_| ()).await;
@@ -326,7 +326,7 @@ async fn check_names_what_keeps_a_chain_from_billing() {
         let contract = chain.facts().contract;
         double.says(CALL, 200, &reverted());
         let faults = |found: &[Finding]| -> Vec<&str> {
-            found.iter().filter(|one| one.fault).map(|one| one.what).collect()
+            found.iter().filter(|one| one.weight == Weight::Fault).map(|one| one.what).collect()
         };
         let found = chain.inspect().await;
         assert_eq!(faults(&found), ["multicall", "permission to bill"], "{found:?}");

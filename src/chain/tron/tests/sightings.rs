@@ -5,7 +5,7 @@ use super::golden_billing::{self, step};
 use super::node::{HEAD_MS, connected, node, parts};
 use super::*;
 use crate::billing::{
-    Attempts, BatchId, BlockRef, Execution, ItemOutcome, Landed, Signed, Standing, Taken,
+    Attempts, BatchId, BlockRef, Execution, ItemOutcome, Landed, Signed, Standing, TakenAsTold,
 };
 use alloy::primitives::B256;
 use serde_json::json;
@@ -249,7 +249,7 @@ async fn who_was_charged_is_read_from_the_logs() {
         }
         match outcome {
             // Whose wallets they were, the recorded request does not say.
-            ItemOutcome::ChargedAsTold(Taken { amount: None, .. }) | ItemOutcome::Charged => {
+            ItemOutcome::ChargedAsTold(TakenAsTold { amount: None, .. }) | ItemOutcome::Charged => {
                 assert_eq!(reason, 0, "item {at}")
             }
             ItemOutcome::Failed { code, .. } => {

@@ -21,7 +21,7 @@ async fn a_journal_goes_to_a_server_and_back_with_all_that_it_holds() {
         file.accept(&all).await.unwrap();
     }
     let pause = Switch::Pause(vec![PlatformChainId(13)]);
-    let by = Pause { by: "somebody".to_owned(), since_ms: NOW_MS };
+    let by = Pause { by: "somebody".to_owned(), since_ms: NOW_MS, why: None };
     file.journal.set_paused(pause, by).await.unwrap().unwrap();
     let before = held(&file).await;
     let (path, room) = (super::super::config(&file.room), Room::new());

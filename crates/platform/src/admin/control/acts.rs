@@ -4,6 +4,7 @@ use super::super::{Desk, input};
 use super::words;
 use crate::clock::date;
 use crate::platform::{Case, Platform, Proposal, RECHARGE_URL};
+use crate::roads::Road;
 use crate::store::subscriptions::{Purpose, Stage};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
@@ -14,6 +15,9 @@ const PATIENCE: u32 = 150;
 /// Lets something go wrong.
 pub(super) async fn fault(desk: &Desk, body: &Value) -> Result<(), String> {
     let platform = &desk.platform;
+    if let Some(road) = Road::named(input::text(body, "kind")?) {
+        return on_the_way(platform, road, body);
+    }
     let side = input::side(platform, body)?;
     let on = body["on"].as_bool().unwrap_or(true);
     let wallet = || input::text(body, "wallet");
@@ -33,14 +37,27 @@ pub(super) async fn fault(desk: &Desk, body: &Value) -> Result<(), String> {
             };
             Platform::leave(side, wallet()?, left).map_err(words)?;
         }
+        "late" if on => platform.come_to_the_end(side).await?,
+        "late" => platform.outlast().await?,
         "revoke" => drop(platform.revoke(side, wallet()?).map_err(words)?),
         "block" => drop(Platform::block_holder(side, wallet()?, on).map_err(words)?),
         other => {
             return Err(format!(
-                "there is no fault {other}: reorg, node-down, fees, drain, revoke, block"
+                "there is no fault {other}: reorg, node-down, fees, drain, revoke, block, late, api, signer, callbacks"
             ));
         }
     }
+    Ok(())
+}
+
+/// Something happens between two programs.
+fn on_the_way(platform: &Platform, road: Road, body: &Value) -> Result<(), String> {
+    if body["on"].as_bool() == Some(false) {
+        platform.roads().mend(road);
+        return Ok(());
+    }
+    let times = Some(input::number_or(body, "times", 0)?).filter(|times| *times > 0);
+    platform.roads().break_down(road, road.mishap(body["how"].as_str().unwrap_or("down"))?, times);
     Ok(())
 }
 

@@ -21,7 +21,7 @@ pub(super) fn plans(desk: &Desk, admin: &str) -> Result<Markup, store::Error> {
                     @if let Some(side) = platform.side(plan.chain) {
                         @let state = side.state_of(plan);
                         tr id=(format!("plan-{}-{}-{}", plan.id, plan.chain, plan.version)) {
-                            td data-label="Plan" { (plan.id) span class="soft" { ", version " (plan.version) } } td data-label="Name" class="wrap" { (plan.name) } td data-label="Chain" { (side.name()) }
+                            td data-label="Plan" { (plan.id) span class="soft" { " v" (plan.version) } } td data-label="Name" class="wrap" { (plan.name) } td data-label="Chain" { (side.name()) }
                             td data-label="Price" { (side.show(&plan.amount)) " " (SYMBOL) span class="soft" { " / " (plan.interval_s / 86_400) " days" @if plan.periods > 0 { ", " (plan.periods) " times" } } }
                             td data-label="Status" class="state" { (badge(if state == PlanState::Active { "good" } else { "warn" }, state.word())) }
                             td data-label="Signed by" { (plan.proposer) @if let Some(approver) = &plan.approver { ", " (approver) } }
@@ -77,7 +77,7 @@ pub(super) fn subscriptions(desk: &Desk) -> Result<Markup, store::Error> {
                 @for (stage, row) in &rows {
                     tr id=(format!("subscription-{}", row.id)) {
                         td data-label="Subscription" { (row.id) } td data-label="Order number" { (hash(&row.out_trade_no)) } td data-label="User" { (row.external_user) }
-                        td data-label="Plan" { (row.plan) span class="soft" { ", version " (row.version) } } td data-label="Chain" { (desk.platform.side(row.chain).map_or("another chain", Side::name)) } td data-label="Status" class="state" { (badge(match stage { Stage::Active => "good", Stage::Issued | Stage::Signed => "", Stage::Cancelled => "warn" }, stage.word())) } td data-label="Since" { (date(row.created_ms)) }
+                        td data-label="Plan" { (row.plan) span class="soft" { " v" (row.version) } } td data-label="Chain" { (desk.platform.side(row.chain).map_or("another chain", Side::name)) } td data-label="Status" class="state" { (badge(match stage { Stage::Active => "good", Stage::Issued | Stage::Signed => "", Stage::Cancelled => "warn" }, stage.word())) } td data-label="Since" { (date(row.created_ms)) }
                     }
                 }
             }

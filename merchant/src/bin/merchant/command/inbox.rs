@@ -8,8 +8,9 @@ use merchant::clock::SystemClock;
 use merchant::inbox::{InboxConnections, InboxOptions};
 use std::sync::Arc;
 
-pub(crate) async fn run(options: InboxOptions, context: &Context) -> Result<(), Failure> {
+pub(crate) async fn run(mut options: InboxOptions, context: &Context) -> Result<(), Failure> {
     let settings = &context.settings;
+    options.clock = options.clock.or_else(|| settings.clock().cloned());
     let known = settings.inbox().ok_or_else(|| missing("inbox"))?;
     let connections = InboxConnections {
         receiver: settings.receiver(Arc::new(SystemClock))?,

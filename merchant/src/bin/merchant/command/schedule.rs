@@ -5,12 +5,16 @@ use crate::output::Failure;
 use merchant::schedule::{Connections, ScheduleOptions};
 use std::io::IsTerminal as _;
 
-pub(crate) async fn run(options: ScheduleOptions, context: &Context) -> Result<(), Failure> {
+pub(crate) async fn run(mut options: ScheduleOptions, context: &Context) -> Result<(), Failure> {
     let failed = |error: merchant::schedule::ScheduleError| Failure::Known(error.into());
     if options.status {
         return merchant::schedule::status(&options).map_err(failed);
     }
     let settings = &context.settings;
+    if options.chains.is_empty() {
+        options.chains = settings.chains().to_vec();
+    }
+    options.clock = options.clock.or_else(|| settings.clock().cloned());
     let inbox = settings.inbox();
     let connections = Connections {
         platform: settings.client()?,

@@ -1,0 +1,132 @@
+//! The ledger as CSV: RFC 4180, a header line, times in UTC as RFC 3339. Whoever asks for it gets this.
+
+use super::ChargeRow;
+use jiff::Timestamp;
+use std::io::Write;
+
+/// The columns.
+const COLUMNS: [&str; 41] = [
+    "cursor",
+    "billing",
+    "subscribeId",
+    "planId",
+    "userHash",
+    "period",
+    "amount",
+    "amountDecimal",
+    "symbol",
+    "token",
+    "wallet",
+    "state",
+    "failCode",
+    "failReason",
+    "resolved",
+    "chargedAmount",
+    "chargedAmountDecimal",
+    "chargedToken",
+    "chargedWallet",
+    "chainId",
+    "address",
+    "contract",
+    "caller",
+    "requestId",
+    "txHash",
+    "block",
+    "blockTime",
+    "acceptedAt",
+    "settledAt",
+    "result",
+    "charges",
+    "used",
+    "fee",
+    "feeDecimal",
+    "feeShare",
+    "feeShareDecimal",
+    "refusedAt",
+    "lastRefusedAt",
+    "refusals",
+    "tokenAllowance",
+    "tokenBalance",
+];
+
+/// A writer of such a file.
+pub fn writer<W: Write>(to: W) -> csv::Writer<W> {
+    csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(to)
+}
+
+/// Writes the header line.
+pub fn write_header<W: Write>(sheet: &mut csv::Writer<W>) -> csv::Result<()> {
+    sheet.write_record(COLUMNS)
+}
+
+/// Writes a line of the ledger.
+pub fn write_row<W: Write>(sheet: &mut csv::Writer<W>, charge: &ChargeRow) -> csv::Result<()> {
+    sheet.write_record(cells(charge))
+}
+
+fn text(value: &Option<String>) -> String {
+    value.clone().unwrap_or_default()
+}
+
+/// Free text: a spreadsheet would take it for a formula where it begins like one.
+fn words(value: &Option<String>) -> String {
+    match value {
+        Some(words) if words.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{words}"),
+        other => text(other),
+    }
+}
+
+fn number(value: Option<u64>) -> String {
+    value.map(|number| number.to_string()).unwrap_or_default()
+}
+
+fn time(seconds: Option<i64>) -> String {
+    let known = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    known.map(|time| time.to_string()).unwrap_or_default()
+}
+
+fn cells(charge: &ChargeRow) -> [String; 41] {
+    [
+        charge.cursor.clone(),
+        text(&charge.billing),
+        charge.subscribe_id.clone(),
+        charge.plan_id.clone(),
+        charge.user_hash.clone(),
+        text(&charge.period),
+        text(&charge.amount),
+        text(&charge.amount_decimal),
+        words(&charge.symbol),
+        text(&charge.token),
+        text(&charge.wallet),
+        charge.state.clone(),
+        text(&charge.fail_code),
+        words(&charge.fail_reason),
+        text(&charge.resolved),
+        text(&charge.charged_amount),
+        text(&charge.charged_amount_decimal),
+        text(&charge.charged_token),
+        text(&charge.charged_wallet),
+        charge.chain_id.to_string(),
+        text(&charge.address),
+        text(&charge.contract),
+        words(&charge.caller),
+        words(&charge.request_id),
+        text(&charge.tx_hash),
+        number(charge.block),
+        time(charge.block_time.and_then(|time| i64::try_from(time).ok())),
+        time(charge.accepted_at),
+        time(charge.settled_at),
+        text(&charge.result),
+        number(charge.charges.and_then(|count| u64::try_from(count).ok())),
+        text(&charge.used),
+        text(&charge.fee),
+        text(&charge.fee_decimal),
+        text(&charge.fee_share),
+        text(&charge.fee_share_decimal),
+        time(charge.refused_at),
+        time(charge.last_refused_at),
+        number(charge.refusals),
+        text(&charge.token_allowance),
+        text(&charge.token_balance),
+    ]
+}
