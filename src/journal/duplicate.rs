@@ -150,26 +150,26 @@ impl Duplicate {
         Ok(())
     }
 
-    /// Opens the log, where there is one.
+    /// Opens the log, where there is one. It is looked for by opening it: one that was only seen to be there may be
+    /// gone before it is opened.
     fn find_log(&mut self) -> Result<(), CopyFault> {
-        let inode = match std::fs::metadata(&self.original.log) {
-            Ok(found) => Some(found.ino()),
-            Err(none) if none.kind() == io::ErrorKind::NotFound => None,
-            Err(other) => return Err(self.fault(other)),
-        };
-        match (&self.log, inode) {
-            (Some(log), found) if found == Some(log.inode) => Ok(()),
-            (Some(_), _) => Err(CopyFault::Replaced),
-            (None, None) => Ok(()),
-            (None, Some(_)) => {
-                let opened = || {
-                    let file = File::open(&self.original.log)?;
-                    let inode = file.metadata()?.ino();
-                    Ok(LogFile { file, inode })
-                };
-                self.log = Some(opened().map_err(|problem| self.fault(problem))?);
+        let failed = |problem| CopyFault::Io { path: self.original.log.clone(), problem };
+        if let Some(log) = &self.log {
+            return match std::fs::metadata(&self.original.log) {
+                Ok(found) if found.ino() == log.inode => Ok(()),
+                Ok(_) => Err(CopyFault::Replaced),
+                Err(none) if none.kind() == io::ErrorKind::NotFound => Err(CopyFault::Replaced),
+                Err(other) => Err(failed(other)),
+            };
+        }
+        match File::open(&self.original.log) {
+            Ok(file) => {
+                let inode = file.metadata().map_err(failed)?.ino();
+                self.log = Some(LogFile { file, inode });
                 Ok(())
             }
+            Err(none) if none.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(other) => Err(failed(other)),
         }
     }
 

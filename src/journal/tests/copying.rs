@@ -122,6 +122,22 @@ async fn a_journal_is_backed_up_while_it_is_written_and_after_it_is_closed() {
     assert_eq!(names, ["after", "backup", "journal.db", "journal.db.mark"]);
 }
 
+/// The thread of a journal merges its log and takes it away, whatever copies it at that moment.
+#[tokio::test]
+async fn a_backup_that_is_made_while_the_journal_closes_is_whole() {
+    let mut book = Book::in_a_file().await;
+    for round in 0..40 {
+        book.accept(&items(round * 3, 3)).await.unwrap();
+        let Book { journal, room } = book;
+        drop(journal);
+        let backup = room.path().join("backup.sqlite");
+        let made = Journal::back_up(&config(&room).path, &backup, &mut |_, _| {});
+        assert_eq!(made.unwrap().faults, Vec::<String>::new());
+        std::fs::remove_file(backup).unwrap();
+        book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
+    }
+}
+
 #[tokio::test]
 async fn what_does_not_hold_is_no_backup() {
     let book = Book::in_a_file().await;
