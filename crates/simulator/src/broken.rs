@@ -8,12 +8,30 @@ use crate::world::{Shared, Side, World};
 use rusqlite::Connection;
 
 impl Files {
-    /// Where that rule is broken, a journal remembers another chain behind a number that is not configured now,
-    /// as long as it is not.
-    pub(crate) fn forget_number(&self, world: &World) {
-        if !world.breaks(Mutant::AnyNumber) {
-            return;
+    /// Where such a rule is broken, a journal agrees with what is configured now.
+    pub(crate) fn forget_configuration(&self, world: &World) {
+        match world.mutant {
+            Some(Mutant::AnyNumber) => self.forget_number(world),
+            Some(Mutant::AnyNaming) => {
+                if let Some((side, Change::Naming)) = world.changed {
+                    let sql = "UPDATE contract SET period = iif(period = '', 'period', '') WHERE chain = ?1";
+                    self.open().execute(sql, [side.platform_id()]).expect("it fits the schema");
+                }
+            }
+            Some(Mutant::AnyContract) => {
+                if let Some((side, Change::Contract)) = world.changed {
+                    let at = if side == Side::Evm { &world.evm_at } else { &world.tron_at };
+                    let sql = "UPDATE chain SET contract = ?1 WHERE id = ?2";
+                    let row = (at.other_billing.as_slice(), side.platform_id());
+                    self.open().execute(sql, row).expect("it fits the schema");
+                }
+            }
+            Some(_) | None => {}
         }
+    }
+
+    /// A journal remembers another chain behind a number that is not configured now, as long as it is not.
+    fn forget_number(&self, world: &World) {
         for (side, at) in [(Side::Evm, &world.evm_at), (Side::Tron, &world.tron_at)] {
             let other = world.changed == Some((side, Change::Number));
             let network = i64::try_from(at.chain_id + u64::from(other)).unwrap_or(0);

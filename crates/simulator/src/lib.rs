@@ -13,6 +13,7 @@
 mod authorized;
 mod broken;
 mod callers;
+mod changes;
 mod clock;
 mod closing;
 mod copies;
@@ -121,6 +122,7 @@ impl Bench {
             starts_at: 0,
             quiet: 0,
             asked_a_person: false,
+            accepted: false,
             failed_starts: 0,
             last_health: None,
             readiness: Readiness::default(),
@@ -150,6 +152,8 @@ struct Simulation<'a> {
     quiet: u64,
     /// Whether a person has said what was forgotten.
     asked_a_person: bool,
+    /// Whether a person has said that another contract is meant.
+    accepted: bool,
     failed_starts: u64,
     last_health: Option<Health>,
     readiness: Readiness,
@@ -178,7 +182,7 @@ impl Simulation<'_> {
                 self.asked_a_person = true;
                 runtime.block_on(person::import(&self.world, &self.config, &self.callers));
             }
-            runtime.block_on(person::accept(&self.world, &self.config));
+            self.accepted = runtime.block_on(person::accept(&self.world, &self.config));
             self.world.lock().stale = None;
             let stop = runtime.block_on(tokio::task::unconstrained(self.live()));
             // What a killed process leaves is what is on disk now, before its files are closed.
@@ -203,35 +207,8 @@ impl Simulation<'_> {
     fn between_two_starts(&mut self) {
         self.files.before_start(&mut self.world.lock());
         self.reconfigure();
-        self.files.forget_number(&self.world.lock());
+        self.files.forget_configuration(&self.world.lock());
         self.files.free_what_others_claimed(&self.world.lock());
-    }
-
-    /// The configuration may change between two starts. A number that is another, and a chain that is not
-    /// there, are mended at the next one.
-    fn reconfigure(&mut self) {
-        let mut world = self.world.lock();
-        let before = self.wanted.changed;
-        let mended = |change| matches!(change, Change::Number | Change::Removed);
-        let stays = before.is_some_and(|(_, change)| !mended(change));
-        if !stays {
-            let first = world.life == 0;
-            let now = world.scene.change.filter(|_| !first && world.dice.faults);
-            let now = now.filter(|_| before.is_none() && world.dice.one_in(2));
-            // A number that no process has written down yet stands for nothing.
-            let known = |(side, what): &(Side, Change)| {
-                *what != Change::Number || self.files.know_number(*side)
-            };
-            self.wanted.changed = now.filter(known);
-        }
-        if self.wanted.changed == before {
-            return;
-        }
-        world.changed = self.wanted.changed;
-        if let Some((side, change)) = self.wanted.changed {
-            world.note(side.name(), change.word(), 0);
-        }
-        self.config = setup::config(self.towns, &self.files.journal(), &self.wanted);
     }
 
     /// Whether a person has to start it anew once nothing goes wrong any more: the configuration or the
@@ -239,7 +216,7 @@ impl Simulation<'_> {
     fn needs_a_person(&self) -> bool {
         let few = self.wanted.scene.nodes(Side::Tron) < NODES;
         few || self.wanted.scene.clock_ms != 0
-            || matches!(self.wanted.changed, Some((_, Change::Number | Change::Removed)))
+            || self.wanted.changed.is_some_and(|(_, it)| it.is_refused() || it == Change::Removed)
     }
 
     /// Whether it is time that a person says what the journal has forgotten and nobody can learn.
@@ -290,8 +267,8 @@ impl Simulation<'_> {
             if let Err(why) = process.settle_in().await {
                 self.failed_starts += 1;
                 self.world.lock().note("both", "does not start", 0);
-                if let Some((side, Change::Number)) = self.wanted.changed {
-                    self.world.lock().note(side.name(), "refuses another number", 0);
+                if let Some((side, _)) = self.refused() {
+                    self.world.lock().note(side.name(), "refuses what has changed", 0);
                 } else if self.second > self.chaos() + 60 {
                     return Stop::Broken(format!("I3: it does not start any more: {why}"));
                 }
@@ -303,10 +280,10 @@ impl Simulation<'_> {
                 continue;
             }
             if process.is_at_work()
-                && let Some((side, Change::Number)) = self.wanted.changed
+                && let Some((side, change)) = self.refused()
             {
-                let name = side.name();
-                return Stop::Broken(format!("I10: the number of {name} changed, and it started"));
+                let (name, word) = (side.name(), change.word());
+                return Stop::Broken(format!("I10: {word} on {name}, and it started"));
             }
             self.hear();
             if (self.second == self.chaos() && self.needs_a_person()) || self.asks_a_person() {

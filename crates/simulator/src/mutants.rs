@@ -3,6 +3,7 @@
 //! journal what the product would not.
 
 use crate::dice::{Dice, Fault};
+use crate::scene::Change;
 use crate::world::Side;
 
 /// A broken rule.
@@ -63,6 +64,10 @@ pub(crate) enum Mutant {
     NoGuard,
     /// Which chain a number stands for is not remembered.
     AnyNumber,
+    /// What names the periods of a contract is not remembered.
+    AnyNaming,
+    /// Who takes over compares no contract.
+    AnyContract,
     /// What was signed is committed, at whatever position its lane is.
     AnyPosition,
     /// A claim is its account's alone: when another account signs, it does not hold.
@@ -160,7 +165,7 @@ const WAITS_AND_COMES_BACK: &[(Fault, u64)] = &[
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-const TABLE: [Row; 35] = [
+const TABLE: [Row; 37] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -188,6 +193,8 @@ const TABLE: [Row; 35] = [
     row(Mutant::AnybodySigns, TRON, &[(Fault::ForgedFork, 20)], None),
     row(Mutant::NoGuard, BOTH, &[], Some(UNGUARDED)),
     row(Mutant::AnyNumber, BOTH, &[(Fault::Kill, 300)], None),
+    row(Mutant::AnyNaming, BOTH, &[(Fault::Kill, 300)], None),
+    row(Mutant::AnyContract, BOTH, &[(Fault::TakenOver, 20)], None),
     row(Mutant::AnyPosition, EVM, SLOW_AND_LOST, Some(ANY_POSITION)),
     row(Mutant::ClaimsPerAccount, BOTH, &[], Some(PER_ACCOUNT)),
     row(Mutant::ClaimsGoWithTheKey, BOTH, &[(Fault::Kill, 300)], None),
@@ -227,6 +234,18 @@ impl Mutant {
     /// On which chains the rule exists, and is to be noticed.
     pub(crate) fn sides(self) -> &'static [Side] {
         self.row().sides
+    }
+
+    /// What has to change between two starts for anybody to notice.
+    pub(crate) fn change(self) -> Option<Change> {
+        let row = |(mutant, change)| (mutant == self).then_some(change);
+        let table = [
+            (Self::ClaimsGoWithTheKey, Change::KeyRemoved),
+            (Self::AnyNumber, Change::Number),
+            (Self::AnyNaming, Change::Naming),
+            (Self::AnyContract, Change::Contract),
+        ];
+        table.into_iter().find_map(row)
     }
 
     /// How a journal forgets, or takes a charge for nobody's.

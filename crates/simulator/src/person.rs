@@ -87,27 +87,34 @@ fn opened(
 }
 
 /// Says that the contract of the configuration is meant, where it is another one than the first. Where the disk does
-/// not take that, the start is refused, and it is said again before the next one.
-pub(crate) async fn accept(world: &Shared, config: &Config) {
-    if !matches!(world.lock().changed, Some((_, Change::Contract))) {
-        return;
-    }
+/// not take that, the start is refused, and it is said again before the next one. Tells whether it was said.
+pub(crate) async fn accept(world: &Shared, config: &Config) -> bool {
+    let (changed, shapes) = {
+        let world = world.lock();
+        (world.changed, Side::ALL.map(|side| world.scene.shape(side)))
+    };
+    let Some((side, Change::Contract)) = changed else { return false };
     let opened = opened(world, config, "another contract is accepted");
-    let Ok((journal, tasks)) = opened else { return };
-    for chain in &config.chains {
+    let Ok((journal, tasks)) = opened else { return false };
+    let guarded = shapes[side.place()] == Shape::Guarded;
+    for chain in config.chains.iter().filter(|chain| chain.platform_id.0 == side.platform_id()) {
         let accepting = Accepting {
             chain: chain.platform_id,
             contract: chain.family.contract(),
-            naming: PeriodNaming::Field("period".to_owned()),
+            naming: if guarded {
+                PeriodNaming::Guard
+            } else {
+                PeriodNaming::Field("period".to_owned())
+            },
             guard: Duration::ZERO,
             why: "the contract was exchanged".to_owned(),
         };
-        // Of the other chain there is nothing to accept.
         drop(journal.accept_config(accepting).await);
     }
     drop(journal);
     tasks.close();
     tasks.wait().await;
+    true
 }
 
 fn landed(world: &World, hash: B256) -> Option<Landed> {

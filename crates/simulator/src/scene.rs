@@ -45,11 +45,18 @@ pub(crate) enum Change {
     Contract,
     /// The platform's number of the chain is another.
     Number,
+    /// Another entry field names the periods, or none does any more.
+    Naming,
     /// The chain is not in it.
     Removed,
 }
 
 impl Change {
+    /// Whether no start may take it, as long as nobody says that it is meant.
+    pub(crate) fn is_refused(self) -> bool {
+        matches!(self, Self::Number | Self::Naming)
+    }
+
     /// Its name in the report.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -59,6 +66,7 @@ impl Change {
             Self::KeysTurned => "keys named in another order",
             Self::Contract => "contract changed",
             Self::Number => "chain number changed",
+            Self::Naming => "periods named otherwise",
             Self::Removed => "chain removed",
         }
     }
@@ -153,6 +161,9 @@ impl Scene {
         if scene.change.is_none() && scene.signers(side) > 1 && dice.one_in(2) {
             scene.change = Some((side, Change::Key));
         }
+        if scene.change.is_none() && dice.one_in(6) {
+            scene.change = Some((side, Change::Naming));
+        }
         if let Some((side, Change::Key)) = scene.change {
             let ways: &[Change] = match scene.signers(side) {
                 1 => &[Change::Key, Change::KeyAdded],
@@ -185,11 +196,7 @@ impl Scene {
             clock_ms: 0,
             jsonrpc: false,
             tight: false,
-            change: if mutant == Mutant::ClaimsGoWithTheKey {
-                Some((side, Change::KeyRemoved))
-            } else {
-                (mutant == Mutant::AnyNumber).then_some((side, Change::Number))
-            },
+            change: mutant.change().map(|change| (side, change)),
             elsewhere: mutant == Mutant::AnyPosition,
             recordless: false,
             signers: if of_several.contains(&mutant) { [2; 2] } else { [1; 2] },
@@ -219,7 +226,7 @@ impl Scene {
             Some(Change::KeyAdded) => (0..=signers).collect(),
             Some(Change::KeyRemoved) => (1..signers).collect(),
             Some(Change::KeysTurned) => (0..signers).rev().collect(),
-            Some(Change::Contract | Change::Number | Change::Removed) | None => {
+            Some(Change::Contract | Change::Number | Change::Naming | Change::Removed) | None => {
                 (0..signers).collect()
             }
         }

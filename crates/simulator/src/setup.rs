@@ -114,7 +114,7 @@ fn evm(at: &Places, wanted: &Wanted) -> String {
         at.multicall,
         keys(wanted, side),
         poll(wanted.mutant, "2s"),
-        profile(number, scene.shape(side)),
+        profile(number, scene.shape(side), wanted.change(side)),
     )
 }
 
@@ -142,7 +142,7 @@ fn tron(at: &Places, wanted: &Wanted) -> String {
         keys(wanted, side),
         poll(wanted.mutant, "3s"),
         pin(scene, wanted.mutant),
-        profile(number, scene.shape(side)),
+        profile(number, scene.shape(side), wanted.change(side)),
     )
 }
 
@@ -158,10 +158,11 @@ fn pin(scene: &Scene, mutant: Option<Mutant>) -> String {
     format!("witnesses = [{}]\n", pinned.join(", "))
 }
 
-fn profile(number: u32, shape: Shape) -> String {
+fn profile(number: u32, shape: Shape, change: Option<Change>) -> String {
     let section = format!("chains.{number}.billing");
     // The contract has a period in every shape; what it is called decides whether it is one.
-    let name = if shape == Shape::Guarded { "edition" } else { "period" };
+    let named = (shape == Shape::Guarded) == (change == Some(Change::Naming));
+    let name = if named { "period" } else { "edition" };
     let call = if shape == Shape::Bare {
         format!("chargeBare({BARE})")
     } else {
