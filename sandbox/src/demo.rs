@@ -46,12 +46,10 @@ pub(crate) struct Options {
     pub(crate) once: bool,
     /// A report instead of a story.
     pub(crate) json: bool,
-    /// Only the chains and the platform.
-    pub(crate) bare: bool,
-    /// How often blocks are made then, if not in every slot.
+    /// How often blocks are made where only the chains and the platform run, if not in every slot.
     pub(crate) beat: Option<Duration>,
-    /// No story: everything as it begins.
-    pub(crate) no_story: bool,
+    /// Tell the story; otherwise everything stays as it begins.
+    pub(crate) story: bool,
     /// The time at which the sandbox begins (Unix ms); the machine's if nothing is said.
     pub(crate) at_ms: Option<u64>,
     /// A file in which all addresses are written when everything is up.
@@ -145,7 +143,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     }
     paper.line(&format!("  configuration: {}", place.join(signer::CONFIG).display()));
     let mut report = Report::default();
-    if fresh && !options.no_story {
+    if fresh && options.story {
         for side in &sides {
             let outcome = batch::bill(&options, &paper, &scheduler, side).await?;
             report.sides.insert(side.family.key(), outcome);

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 /// running.
 #[derive(Parser, Debug)]
 #[command(version)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 struct Cli {
     /// End when everything has been shown.
     #[arg(long)]
@@ -121,8 +122,7 @@ fn show(cli: &Cli, started: Instant) -> Result<bool, demo::Error> {
     let options = demo::Options {
         once: cli.once,
         json: cli.json,
-        bare: cli.bare,
-        no_story: cli.no_story,
+        story: !cli.no_story,
         at_ms: cli.at.map(|at| u64::try_from(at.as_millisecond())).transpose()?,
         ready_file: cli.ready_file.clone(),
         beat: cli.beat.map(Duration::from_millis),
@@ -133,7 +133,7 @@ fn show(cli: &Cli, started: Instant) -> Result<bool, demo::Error> {
         state: cli.state.clone(),
         started,
     };
-    if options.bare {
+    if cli.bare {
         return runtime.block_on(demo::bare::run(options));
     }
     runtime.block_on(demo::run(options))

@@ -123,7 +123,9 @@ impl Ground for Remote {
             self.must("eth_sendTransaction", json!([{"from": self.rich, "to": to, "value": value}]))
         };
         let sent: Vec<B256> = accounts.iter().map(send).collect();
-        sent.into_iter().for_each(|id| drop(self.included(id)));
+        for id in sent {
+            self.included(id);
+        }
     }
 
     fn deploy(&self, from: &PrivateKeySigner, creation: Bytes) -> Address {
@@ -135,7 +137,9 @@ impl Ground for Remote {
         let send =
             |call: Call| self.submit(&call.from, TxKind::Call(call.to), (call.data, CALL_GAS));
         let sent: Vec<B256> = calls.into_iter().map(send).collect();
-        sent.into_iter().for_each(|id| drop(self.included(id)));
+        for id in sent {
+            self.included(id);
+        }
     }
 
     fn view(&self, to: Address, data: Bytes) -> Bytes {

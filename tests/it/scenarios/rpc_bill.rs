@@ -92,7 +92,9 @@ async fn a_billing_costs_each_provider_little_and_is_followed_at_once(family: Fa
     let signer = town.signer().await;
     signer.ready().await;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    proxies.iter().for_each(|proxy| drop(proxy.take_asked()));
+    for proxy in &proxies {
+        drop(proxy.take_asked());
+    }
     let began = Instant::now();
     signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.quiet(&signer).await;
@@ -133,7 +135,7 @@ async fn a_provider_whose_day_is_used_up_is_looked_at_seldom_and_refuses_nobody(
     let usual = "poll_interval = \"20ms\"\nidle_poll_interval = \"5m\"";
     let chain_keys = format!("{usual}\nmax_requests_per_day = 2500");
     let mining = Mining::OnRequest;
-    let town = Town::with(Founding { chain_keys, mining, ..Founding::on(family) }).await;
+    let town = Town::with(Founding { mining, chain_keys, ..Founding::on(family) }).await;
     let signer = town.signer().await;
     signer.ready().await;
     // It waits for a block that does not come.

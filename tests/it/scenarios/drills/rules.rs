@@ -175,7 +175,7 @@ fn told(job: &str, differs: &[(&str, &str)]) -> Vec<Value> {
 }
 
 /// One history of two jobs: of production that differs so, and of staging that is well.
-fn played(differs: &[(&str, &str)], expected: Value) -> Value {
+fn played(differs: &[(&str, &str)], expected: &Value) -> Value {
     let none = |job: &str| format!("ALERTS{{alertstate=\"firing\",job=\"signer-{job}\"}}");
     let silent = json!({"expr": none("staging"), "eval_time": "190m", "exp_samples": []});
     let input = [told("production", differs), told("staging", &[])].concat();
@@ -199,13 +199,13 @@ fn assert_plays(tests: &[Value], evaluation_interval: &str) {
 #[test]
 fn two_signers_that_are_well_ring_for_nobody() {
     let none = json!({"expr": "ALERTS", "eval_time": "190m", "exp_samples": []});
-    assert_plays(&[played(&[], none)], "1m");
+    assert_plays(&[played(&[], &none)], "1m");
 }
 
 #[test]
 fn every_rule_rings_for_the_signer_that_is_ill_and_for_no_other() {
     let tests: Vec<Value> =
-        ILL.iter().map(|(alert, differs)| played(differs, rung(alert))).collect();
+        ILL.iter().map(|(alert, differs)| played(differs, &rung(alert))).collect();
     assert_plays(&tests, "1m");
     let rules = std::fs::read_to_string(RULES).unwrap();
     let named = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: "));
@@ -217,10 +217,10 @@ fn every_rule_rings_for_the_signer_that_is_ill_and_for_no_other() {
 fn billed_every(hours: usize) -> Value {
     let times = (0..240).map(|hour| (hour.min(192) / hours * hours * 3600).to_string());
     let series = "signer_newest_batch_timestamp_seconds{job=\"signer\",instance=\"a\",chain=\"1\"}";
-    let mut values = times.collect::<Vec<_>>();
+    let values = times.collect::<Vec<_>>().join(" ");
     // Somebody else is there, or nobody would be scraped.
     let build = json!({"series": "signer_build_info{job=\"signer\"}", "values": "1x240"});
-    json!([build, {"series": series, "values": values.drain(..).collect::<Vec<_>>().join(" ")}])
+    json!([build, {"series": series, "values": values}])
 }
 
 #[test]
