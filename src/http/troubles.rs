@@ -32,8 +32,15 @@ pub(super) struct StandingTrouble {
 impl Troubles {
     /// What stands in the way of a chain at `now`, Unix seconds.
     pub(super) fn of(&self, lanes: &SigningLanes, now: i64) -> Vec<StandingTrouble> {
-        let chain = lanes.any().chain.facts().id;
-        let standing = lanes.standing();
+        self.note(lanes.any().chain.facts().id, lanes.standing(), now)
+    }
+
+    fn note(
+        &self,
+        chain: PlatformChainId,
+        standing: Vec<(Obstacle, String)>,
+        now: i64,
+    ) -> Vec<StandingTrouble> {
         let words: Vec<&str> = standing.iter().map(|(obstacle, _)| obstacle.word()).collect();
         let mut since = self.0.lock();
         since.retain(|(of, word), _| *of != chain || words.contains(word));
@@ -97,5 +104,26 @@ pub async fn watch_troubles(door: Arc<AppState>, stop: CancellationToken) {
         for lanes in door.engine.lanes().chains() {
             door.troubles.of(lanes, now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trouble_is_told_with_its_beginning_until_it_is_over() {
+        let troubles = Troubles::default();
+        let nodes = || (Obstacle::Nodes, "no node answers".to_owned());
+        let fees = || (Obstacle::Fees, "gas is dear".to_owned());
+        let told = |chain, standing, now| {
+            let told = troubles.note(PlatformChainId(chain), standing, now);
+            told.iter().map(|one| (one.obstacle, one.since)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(1, vec![nodes()], 10), [("nodes", 10)]);
+        assert_eq!(told(2, vec![nodes()], 20), [("nodes", 20)], "another chain's is another");
+        assert_eq!(told(1, vec![nodes(), fees()], 30), [("nodes", 10), ("fees", 30)]);
+        assert_eq!(told(1, vec![fees()], 40), [("fees", 30)]);
+        assert_eq!(told(1, vec![nodes()], 50), [("nodes", 50)], "it was over in between");
     }
 }

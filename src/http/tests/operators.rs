@@ -26,19 +26,6 @@ async fn the_page_runs_its_own_files_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_trouble_is_told_with_its_beginning_and_what_to_do() {
-    let house = House::new();
-    let (status, told) = house.ask_json("/page/numbers").await;
-    assert_eq!((status, told["data"]["signed"].as_bool()), (StatusCode::OK, Some(false)));
-    let first = &told["data"]["chains"][0]["troubles"][0];
-    let since = first["since"].as_i64().unwrap();
-    assert!(since > 0 && first["whatToDo"].as_str().unwrap().len() > 10, "{told}");
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
-    let (_, later) = house.ask_json("/page/numbers").await;
-    assert_eq!(later["data"]["chains"][0]["troubles"][0]["since"].as_i64(), Some(since), "{later}");
-}
-
-#[tokio::test]
 async fn figures_are_of_a_time_in_whole_steps() {
     let house = House::new();
     let (status, told) = house.ask_json("/page/figures?from=0&until=7200&step=3600").await;
