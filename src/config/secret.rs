@@ -36,10 +36,14 @@ fn in_file(
     })
 }
 
-/// What stands in a file that is its owner's alone, without the end of its line.
+/// What stands in a file that is its owner's alone, without the end of its line. No error quotes the path: a secret
+/// may have been written in its place. The directory in which it was looked for is told as far as there is one.
 pub(super) fn of_file(path: &Path) -> Result<String, String> {
-    let unreadable =
-        |error: io::Error| format!("the file {} cannot be read: {}", path.display(), error.kind());
+    let unreadable = |error: io::Error| {
+        let directory = path.ancestors().skip(1).find(|directory| directory.is_dir());
+        let below = directory.map(|it| format!(" below {}", it.display())).unwrap_or_default();
+        format!("the file cannot be read{below}: {}", error.kind())
+    };
     let file = fs::metadata(path).map_err(unreadable)?;
     owner_only::check(&file).map_err(|why| why.to_string())?;
     let text = fs::read_to_string(path).map_err(unreadable)?;

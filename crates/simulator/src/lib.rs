@@ -55,6 +55,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use takeover::Overtaken;
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 use tokio::time::sleep;
 use town::Towns;
 use world::{NODES, Shared, Side, World};
@@ -159,6 +160,12 @@ struct Simulation<'a> {
     readiness: Readiness,
 }
 
+/// What one process runs on.
+fn runtime() -> Runtime {
+    let builder = &mut tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().expect("a runtime")
+}
+
 /// Why a process does not go on.
 enum Stop {
     Died,
@@ -167,29 +174,34 @@ enum Stop {
 }
 
 impl Simulation<'_> {
+    /// Ends a process. What one that is killed leaves is what is on disk now, before its files are closed.
+    fn end(&self, runtime: Runtime) {
+        self.files.freeze();
+        self.world.lock().dead = true;
+        drop(runtime);
+        self.files.thaw();
+    }
+
     fn run(&mut self) -> Result<(), String> {
         loop {
             while self.second < self.starts_at {
                 self.tick();
             }
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_time()
-                .start_paused(true)
-                .build()
-                .expect("a runtime");
+            let mut runtime = runtime();
             self.between_two_starts();
             if self.asks_a_person() {
                 self.asked_a_person = true;
                 runtime.block_on(person::import(&self.world, &self.config, &self.callers));
             }
-            self.accepted = runtime.block_on(person::accept(&self.world, &self.config));
+            let said = runtime.block_on(person::accept(&self.world, &self.config));
+            if said.is_none() {
+                self.end(runtime);
+                runtime = self::runtime();
+            }
+            self.accepted = said == Some(true);
             self.world.lock().stale = None;
             let stop = runtime.block_on(tokio::task::unconstrained(self.live()));
-            // What a killed process leaves is what is on disk now, before its files are closed.
-            self.files.freeze();
-            self.world.lock().dead = true;
-            drop(runtime);
-            self.files.thaw();
+            self.end(runtime);
             match stop {
                 Stop::Broken(law) => return Err(law),
                 Stop::Done => return self.judge(),

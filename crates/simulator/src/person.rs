@@ -20,6 +20,7 @@ use sandbox_chains::tron::tx::Action;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 /// A transaction in a block that nobody undoes.
@@ -86,35 +87,40 @@ fn opened(
     Ok((journal, tasks))
 }
 
+/// How long a command may take: its journal is slow at most.
+const PATIENCE: Duration = Duration::from_mins(10);
+
 /// Says that the contract of the configuration is meant, where it is another one than the first. Where the disk does
-/// not take that, the start is refused, and it is said again before the next one. Tells whether it was said.
-pub(crate) async fn accept(world: &Shared, config: &Config) -> bool {
+/// not take that, the start is refused, and it is said again before the next one. Tells whether it was said; `None`
+/// where the command's process ended on the way.
+pub(crate) async fn accept(world: &Shared, config: &Config) -> Option<bool> {
     let (changed, shapes) = {
         let world = world.lock();
         (world.changed, Side::ALL.map(|side| world.scene.shape(side)))
     };
-    let Some((side, Change::Contract)) = changed else { return false };
+    let Some((side, Change::Contract)) = changed else { return Some(false) };
     let opened = opened(world, config, "another contract is accepted");
-    let Ok((journal, tasks)) = opened else { return false };
+    let Ok((journal, tasks)) = opened else { return Some(false) };
     let guarded = shapes[side.place()] == Shape::Guarded;
-    for chain in config.chains.iter().filter(|chain| chain.platform_id.0 == side.platform_id()) {
-        let accepting = Accepting {
-            chain: chain.platform_id,
-            contract: chain.family.contract(),
-            naming: if guarded {
-                PeriodNaming::Guard
-            } else {
-                PeriodNaming::Field("period".to_owned())
-            },
-            guard: Duration::ZERO,
-            why: "the contract was exchanged".to_owned(),
-        };
-        drop(journal.accept_config(accepting).await);
-    }
-    drop(journal);
-    tasks.close();
-    tasks.wait().await;
-    true
+    let naming =
+        if guarded { PeriodNaming::Guard } else { PeriodNaming::Field("period".to_owned()) };
+    let said = async {
+        let chains = config.chains.iter();
+        for chain in chains.filter(|chain| chain.platform_id.0 == side.platform_id()) {
+            let accepting = Accepting {
+                chain: chain.platform_id,
+                contract: chain.family.contract(),
+                naming: naming.clone(),
+                guard: Duration::ZERO,
+                why: "the contract was exchanged".to_owned(),
+            };
+            drop(journal.accept_config(accepting).await);
+        }
+        drop(journal);
+        tasks.close();
+        tasks.wait().await;
+    };
+    timeout(PATIENCE, said).await.ok().map(|()| true)
 }
 
 fn landed(world: &World, hash: B256) -> Option<Landed> {

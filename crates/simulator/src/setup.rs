@@ -11,7 +11,7 @@ use std::path::Path;
 
 const ITEM: &str = "(uint64 subscribeId, uint64 planId, bytes32 userHash, uint32 PERIOD, uint128 amount, address userWallet, address tokenAddress, uint64 tag)[] items";
 const BARE: &str = "(uint64 subscribeId, uint32 PERIOD, uint128 amount, address userWallet, address tokenAddress, uint64 tag)[] items";
-const LOOKUP: &str = "termsOf(uint64 subscribeId) view returns (address userWallet, address tokenAddress, uint128 amount, uint32 period)";
+const LOOKUP: &str = "termsOf(uint64 subscribeId) view returns (address userWallet, address tokenAddress, uint128 amount, uint32 PERIOD)";
 const CHARGED: &str = "event Charged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 PERIOD, uint128 amount)";
 const SKIPPED: &str = "event NotCharged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 PERIOD, uint8 reason)";
 
@@ -74,6 +74,9 @@ fn general(journal: &Path) -> String {
     )
 }
 
+/// How often a chain is looked at on which nothing is open: once before a simulation that is quiet ends.
+const IDLE: &str = "9s";
+
 fn poll(mutant: Option<Mutant>, usual: &str) -> String {
     // The first look, at the start, is all that there is.
     if mutant == Some(Mutant::NobodyLooks) { "5m".to_owned() } else { usual.to_owned() }
@@ -103,7 +106,7 @@ fn evm(at: &Places, wanted: &Wanted) -> String {
     let number = wanted.number(side);
     format!(
         "[chains.{number}]\nfamily = \"evm\"\nname = \"evm\"\ntest = true\neip155_id = {}\nrpc = [{}]\n\
-         contract = \"{}\"\nmulticall = \"{}\"\n{}poll_interval = \"{}\"\n\
+         contract = \"{}\"\nmulticall = \"{}\"\n{}poll_interval = \"{}\"\nidle_poll_interval = \"{IDLE}\"\n\
          rebroadcast_interval = \"{again}\"\nreplacement = \"{replacement}\"\nreplace_after = \"6s\"\n\
          max_attempts = 6\ngive_up_after = \"{give_up}\"\nmax_in_flight = 6\n\
          [chains.{number}.fees]\nmax_fee_per_gas = \"2000 gwei\"\nmax_priority_fee_per_gas = \"100 gwei\"\n\
@@ -132,7 +135,7 @@ fn tron(at: &Places, wanted: &Wanted) -> String {
     format!(
         "[chains.{number}]\nfamily = \"tvm\"\nname = \"tron\"\ntest = true\nchain_id = {}\n\
          nodes = [{}]\n\
-         contract = \"{}\"\nmulticall = \"{}\"\n{}poll_interval = \"{}\"\n\
+         contract = \"{}\"\nmulticall = \"{}\"\n{}poll_interval = \"{}\"\nidle_poll_interval = \"{IDLE}\"\n\
          rebroadcast_interval = \"4s\"\nexpiry = \"60s\"\nretry_within = \"3m\"\n{}\
          [chains.{number}.fees]\nmax_run_percent = 1000000\n{}",
         at.chain_id,
