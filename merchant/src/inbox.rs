@@ -28,7 +28,7 @@ pub use shelf::ShelfFailed;
 
 use crate::Client;
 use crate::callback::Receiver;
-use crate::clock::PauseClock;
+use crate::pause_clock::PauseClock;
 use crate::sign::Credentials;
 use crate::signer::SignerClient;
 use crate::stop::stopped;

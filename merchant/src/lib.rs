@@ -30,6 +30,8 @@ pub mod full;
 #[cfg(feature = "program")]
 pub mod inbox;
 #[cfg(feature = "program")]
+mod pause_clock;
+#[cfg(feature = "program")]
 pub mod schedule;
 pub mod sign;
 pub mod signer;

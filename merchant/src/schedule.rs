@@ -28,8 +28,8 @@ pub use options::{ChainAndId, ChainFamily, ChainFamilyError, Connections, Schedu
 pub use run::RunReport;
 pub use standing::Whereabouts;
 
-use crate::clock::PauseClock;
 use crate::error::CallError;
+use crate::pause_clock::PauseClock;
 use crate::stop::stopped;
 use crate::store::StoreError;
 use crate::time::UnixSeconds;

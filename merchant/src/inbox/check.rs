@@ -5,7 +5,7 @@ use super::metrics::Metrics;
 use super::outcome::{Billed, Looked, look};
 use super::shelf::{Shelf, Unchecked, Verdict};
 use crate::Client;
-use crate::clock::PauseClock;
+use crate::pause_clock::PauseClock;
 use crate::signer::SignerClient;
 use futures_util::{StreamExt as _, pin_mut, stream};
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ function known() {
   const of = (name) => new RegExp(`\\b${name} = "(.*?)"`).exec(written)[1];
   const nodes = `nodes = [{ full = "${of('full')}", solidity = "${of('solidity')}", jsonrpc = "${of('jsonrpc')}" }]`;
   const rows = ['chain_id', 'multicall'].map((name) => `${name} = "${of(name)}"`).join('\n');
-  const more = (text) => text.replace(/^nodes = \[.*?^\]/ms, nodes).replace(/^chain_id = .*$/m, rows)
+  const more = (text) => text.replace(/^USDT = "T.*"$/m, `USDT = "${of('USDT')}"`).replace(/^nodes = \[.*?^\]/ms, nodes).replace(/^chain_id = .*$/m, rows)
     .replace('[chains.7.billing]', '[chains.7.fees]\nmax_run_percent = 1000000\n\n[chains.7.billing]');
   return { contract: of('contract'), merKey: of('merKey'), more };
 }

@@ -20,6 +20,7 @@ use crate::world::town::{Founding, Town};
 use alloy::primitives::U256;
 use played::{Played, documented};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 on_both_families![
     the_node_hangs,
