@@ -155,13 +155,15 @@ async fn an_answer_of_the_platform_can_be_lost_after_it_did_what_was_asked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_callback_can_arrive_twice_or_be_lost_and_sent_again() {
     let world = World::new().await;
-    for (how, arrivals, again) in [("twice", 4, 0), ("lost", 2, 2), ("down", 0, 2)] {
+    // What is lost may have been sent again before the road is mended.
+    for (how, arrivals, again) in [("twice", 4..=4, 0), ("lost", 2..=4, 2), ("down", 0..=0, 2)] {
         world.control("fault", &json!({"kind": "callbacks", "how": how})).await;
         let name = world.subscribed(CHAINS[0], how, "ada").await;
         let of_it = || world.heard().iter().filter(|one| one.body["outTradeNo"] == name).count();
-        assert_eq!(of_it(), arrivals, "{how}");
+        let arrived = of_it();
+        assert!(arrivals.contains(&arrived), "{how}: {arrived}");
         world.control("fault", &json!({"kind": "callbacks", "on": false})).await;
-        world.control("advance", &json!({"seconds": 20})).await;
+        world.control("advance", &json!({"seconds": 300})).await;
         assert_eq!(of_it(), again, "{how}: it is sent again");
     }
 }
