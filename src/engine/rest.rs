@@ -91,6 +91,7 @@ impl Lane {
             return every.max(self.chain.spread().min(idle));
         }
         let seldom = if self.rests() { NOTHING_TO_TELL } else { Duration::ZERO };
+        let idle = if self.is_alone() { idle } else { Duration::ZERO };
         every.max(idle).max(seldom)
     }
 

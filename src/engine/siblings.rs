@@ -74,6 +74,12 @@ impl Lane {
             && matches!(self.gate(), Gate::Closed(Closed::OnlyFollows { .. }))
     }
 
+    /// Whether no other account signs, or has signed, on this chain. What others did is to be known before this
+    /// one signs, so only an account that is alone may be looked at seldom.
+    pub(super) fn is_alone(&self) -> bool {
+        self.siblings.accounts.read().len() <= 1
+    }
+
     /// Another account of the chain that may have charged customers whom the journal does not know of.
     /// Before this lane opens, each has to be known not to have. What it sends later was signed by
     /// somebody who has its key: that is learnt, and closes nothing here unless the journal turns out to
