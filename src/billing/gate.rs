@@ -203,6 +203,28 @@ impl Gate {
         }
     }
 
+    /// Whether the account did something, as far as the last look told, that the journal does not know. It may
+    /// have charged anybody, so no account of its chain signs before that is learnt.
+    pub fn tells_of_unknown(&self) -> bool {
+        match self {
+            Self::Open | Self::Opening => false,
+            Self::Closed(why) => match why {
+                Closed::Ahead { .. }
+                | Closed::InPools { .. }
+                | Closed::KeyElsewhere { .. }
+                | Closed::Opaque(_)
+                | Closed::UsedUp { .. } => true,
+                Closed::OpenBatchesFirst
+                | Closed::Reading { .. }
+                | Closed::NotFinal { .. }
+                | Closed::UsedLater
+                | Closed::Braked(_)
+                | Closed::OnlyFollows { .. }
+                | Closed::OtherUnlearnt { .. } => false,
+            },
+        }
+    }
+
     /// Whether whoever was told of `before` should be told of this. Progress is no news.
     pub fn is_news_after(&self, before: &Self) -> bool {
         match (before, self) {

@@ -81,14 +81,14 @@ impl Lane {
     }
 
     /// Another account of the chain that may have charged customers whom the journal does not know of.
-    /// Before this lane opens, each has to be known not to have. What it sends later was signed by
-    /// somebody who has its key: that is learnt, and closes nothing here unless the journal turns out to
-    /// be an old copy.
+    /// Before this lane opens, each has to be known not to have. An open lane closes as soon as another account
+    /// has sent what the journal does not know: whoever has that key may charge the customers of this one.
     pub(super) fn unlearnt_other(&self) -> Option<Address> {
         let is_open = self.gate() == Gate::Open;
         let unlearnt = |other: &&Arc<AccountKnown>| {
-            let known = is_open || other.gate.read().knows_all();
-            other.doubt.read().is_some() || !known
+            let gate = other.gate.read();
+            let unknown = if is_open { gate.tells_of_unknown() } else { !gate.knows_all() };
+            other.doubt.read().is_some() || unknown
         };
         let accounts = self.siblings.accounts.read();
         let mut others = accounts.iter().filter(|other| !Arc::ptr_eq(other, &self.known));

@@ -60,7 +60,7 @@ async fn endow(town: &Town, account: Address, amount: u128) {
 
 /// A town whose chain makes no block by itself, billed by two accounts: at most one transaction of each waits
 /// for a block.
-async fn of_two(family: Family) -> Town {
+pub(super) async fn of_two(family: Family) -> Town {
     of_two_with(family, false).await
 }
 
@@ -104,7 +104,7 @@ async fn account_of(town: &Town, signer: &Signer, people: &[usize]) -> String {
 }
 
 /// The people who fall to the first account, and those who fall to the second.
-async fn parts(town: &Town, signer: &Signer) -> [Vec<usize>; 2] {
+pub(super) async fn parts(town: &Town, signer: &Signer) -> [Vec<usize>; 2] {
     let mut parts = [vec![], vec![]];
     let [first, second] = [signer_address(), second_address()].map(|account| town.spell(account));
     for person in 0..town.people.len() {
@@ -126,7 +126,7 @@ fn said(output: &Output) -> String {
 }
 
 /// How often everybody has paid, where these have paid once.
-async fn only_these_paid(town: &Town, people: &[usize]) {
+pub(super) async fn only_these_paid(town: &Town, people: &[usize]) {
     let times: Vec<u128> =
         (0..town.people.len()).map(|person| u128::from(people.contains(&person))).collect();
     town.assert_paid(&times).await;

@@ -1,6 +1,7 @@
 //! Two Signers with one key, each with a journal of its own, as after a failover that did not end the first: as soon
 //! as one can see what the other has signed, it signs nothing more.
 
+use super::accounts::{of_two, only_these_paid, parts};
 use super::strangers::{lane, opens};
 use crate::world::anvil::Family;
 use crate::world::patience::{eventually, unix_ms};
@@ -123,4 +124,34 @@ async fn town(family: Family) -> Town {
         }
     };
     Town::with(Founding { mining: Mining::OnRequest, chain_keys, ..Founding::on(family) }).await
+}
+
+/// The other has the key of one account alone, and charges somebody who falls to the other account here.
+#[tokio::test]
+async fn where_one_account_is_used_elsewhere_no_other_signs_before_it_is_known_for_what() {
+    let town = of_two(Family::Evm).await;
+    let elsewhere = another(&town);
+    elsewhere.edit("keys = [\"file:evm.key\", \"file:second.key\"]", "key = \"file:evm.key\"");
+    let (first, second) = (elsewhere.start().await, town.signer().await);
+    eventually("both are open", async || lane(&first).await == "ok" && lane(&second).await == "ok")
+        .await;
+    let [_, of_the_second] = parts(&town, &second).await;
+    let theirs = post(&town, &first, of_the_second[0]).await.tx_hash();
+    town.anvil.mine(1).await;
+    eventually("both accounts have noticed", async || {
+        let told = second.scheduler.get("/health/ready").await.body;
+        let mut accounts = told["chains"][0]["accounts"].as_array().unwrap().iter();
+        accounts.all(|account| account["status"] != "ok")
+    })
+    .await;
+    for person in &of_the_second {
+        let heard = post(&town, &second, *person).await;
+        assert_eq!((heard.code(), heard.status), (0, 503), "{heard:?}");
+    }
+    town.quiet(&first).await;
+    opens(&town, &second).await;
+    assert_eq!(post(&town, &second, of_the_second[0]).await.tx_hash(), theirs);
+    post(&town, &second, of_the_second[1]).await.tx_hash();
+    town.quiet(&second).await;
+    only_these_paid(&town, &of_the_second[..2]).await;
 }
