@@ -151,8 +151,8 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
         report.platform = loops::show(&paper, &running, &scheduler, &sides).await?;
     }
     let ends = options.once;
-    if fresh && !ends {
-        // So that something is due for whoever comes now.
+    if fresh && options.story && !ends {
+        // So that something is due for whoever comes now: the story has billed everybody.
         running.platform.advance(MONTH).await?;
     }
     if !ends {
