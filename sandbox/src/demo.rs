@@ -95,13 +95,13 @@ impl Options {
 
     /// Tells the addresses to whoever started it.
     fn tell(&self, addresses: &serde_json::Value) -> Result<(), Error> {
-        if self.json && !self.once {
-            paper::line(addresses)?;
-        }
         if let Some(file) = &self.ready_file {
             let part = file.with_extension("part");
             std::fs::write(&part, format!("{addresses:#}\n"))?;
             std::fs::rename(part, file)?;
+        }
+        if self.json && !self.once {
+            paper::line(addresses)?;
         }
         Ok(())
     }

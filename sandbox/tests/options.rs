@@ -3,8 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use futures_util::TryStreamExt as _;
-use merchant::Client;
+use merchant::client::{Client, LinkRequest};
 use merchant::sign::Credentials;
+use merchant::types::{ChainId, PlanId};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -100,8 +101,19 @@ async fn the_whole_sandbox_tells_programs_where_everything_is_and_begins_at_the_
     let credentials =
         Credentials::new(api["key"].as_str().unwrap(), api["secret"].as_str().unwrap());
     let client = Client::new(sandbox.at("baseUrl"), sandbox.at("paymentUrl"), credentials).unwrap();
+    let link = LinkRequest {
+        chain_id: ChainId(139),
+        plan_id: PlanId(7),
+        external_user_id: "user-1".to_owned(),
+        redirection_url: "https://shop.example/thanks".to_owned(),
+        notify_url: "https://shop.example/hooks".to_owned(),
+    };
+    client.create_link(&link).await.unwrap();
     let due: Vec<_> = client.chargeable().try_collect().await.unwrap();
-    assert!(!due.is_empty(), "its subscribers are due");
+    assert!(
+        !due.is_empty(),
+        "with the first link its subscribers are on the list, and nobody was billed"
+    );
 }
 
 #[tokio::test]

@@ -49,12 +49,11 @@ impl Lane {
 
     fn runs_low(&self, left: u64) -> String {
         let payer = Payer::of(self.chain.facts());
-        let holds =
-            self.chain.vitals().map(|vitals| format!(" holds {} and", payer.coins(vitals.balance)));
+        let holds = self.chain.vitals().map(|vitals| vitals.balance).unwrap_or_default();
         format!(
-            "the gas money runs low: the signing account {payer}{} can pay for {left} more billings like the last \
-             one: send {} to it",
-            holds.unwrap_or_default(),
+            "the gas money runs low: the signing account {payer} holds {} and can pay for {left} more billings like the \
+             last one: send {} to it",
+            payer.coins(holds),
             payer.coin()
         )
     }

@@ -20,13 +20,13 @@ async fn check_status_and_refusals_tell_money_in_tokens_and_coins(family: Family
     };
     let town = town_with(family, |token| {
         format!(
-            "tokens.USDT = {token:?}\ndecimals.USDT = 3\nmax_amount.USDT = {PRICE}\n\
-             max_amount_per_day.USDT = {PRICE}\nmax_fee_per_day = {fees:?}"
+            "tokens.USDT = {token:?}\ndecimals.USDT = 18\nmax_amount.USDT = \"{PRICE}\"\n\
+             max_amount_per_day.USDT = \"{PRICE}\"\nmax_fee_per_day = {fees:?}"
         )
     })
     .await;
-    let price = format!("{}.{:03}", PRICE / 1000, PRICE % 1000);
-    let price = format!("{} USDT", price.trim_end_matches('0').trim_end_matches('.'));
+    assert_eq!(PRICE, 10_000_000_000_000_000_000);
+    let price = "10 USDT";
     let checked = told(&town, &["check"]).await;
     let limits = format!(" {coin} a day; {price} a charge, {price} a day");
     assert!(checked.contains(&limits), "{limits}: {checked}");

@@ -43,7 +43,10 @@ fn charges_whose_wallets_are_not_known_are_held_against_what_is_left() {
     assert_eq!(told(&unknown, &[(1, 10), (2, 7)]), [""; 0], "one wallet paid for two");
     assert_eq!(told(&unknown, &[(1, 5), (2, 12)]), [""; 0], "one that is known paid for another");
     let more = told(&unknown, &[(1, 11), (2, 7)]);
-    assert!(more[0].contains("has 10 charged") && more[0].contains("11 left"), "{more:?}");
+    assert!(
+        more[0].contains("has 10 base units charged") && more[0].contains("11 left"),
+        "{more:?}"
+    );
     let less = told(&unknown, &[(1, 10), (2, 6)]);
     assert!(less[0].contains("has 7 base units charged, the chain moved 6 base units"), "{less:?}");
 }
