@@ -76,7 +76,7 @@ impl Book {
         JournalConfig {
             path: path.to_owned(),
             mark_path: None,
-            copy_dir: None,
+            backups: None,
             min_free_bytes: 1 << 28,
             queue_length: 1024,
             keep_refusals: Some(Duration::from_hours(24 * 90)),
