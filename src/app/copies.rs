@@ -85,8 +85,8 @@ pub enum JournalCommand {
         #[arg(long)]
         owner_url_file: Option<PathBuf>,
     },
-    /// Bring the tables of a journal on a PostgreSQL server to the version of this program, before it is started.
-    /// Signers of the version before serve and stand by meanwhile. Where they are of that version nothing is done.
+    /// Bring the tables of a journal on a PostgreSQL server to the version of this program, before it is started and
+    /// while every Signer is stopped. Where they are of that version nothing is done.
     Migrate {
         /// A file with the URL of the role that owns the tables.
         #[arg(long)]
@@ -113,8 +113,7 @@ fn migrate(journal: &JournalPlace, owner: &Path) -> Result<String, Box<dyn Error
         format!("the tables of {journal} are of version {to} already: nothing was done")
     } else {
         format!(
-            "brought the tables of {journal} from version {from} to version {to}: start this program on the \
-             machines that stand by, and then stop the Signer that serves"
+            "brought the tables of {journal} from version {from} to version {to}: start this program everywhere"
         )
     })
 }

@@ -183,7 +183,7 @@ fn copy(
     // A process that was killed may have left one.
     remove_all(&part);
     let made = whole_copy(from, &part, pause).and_then(|()| {
-        open::integrity(&part)?;
+        integrity(&part)?;
         let audit = Journal::audit_watched(&part, kept, watch)?;
         if audit.faults.is_empty() { Ok(audit) } else { Err(NotCopied::Faulty(audit.faults)) }
     });
@@ -214,6 +214,16 @@ fn whole_copy(from: &Path, part: &Path, pause: Pause<'_>) -> Result<(), NotCopie
     original.execute_batch("COMMIT")?;
     files.tidy(&original)?;
     File::open(part).and_then(|file| file.sync_all()).map_err(at(part))
+}
+
+/// Looks at every page and index of a journal that no process has open.
+fn integrity(path: &Path) -> Result<(), OpenError> {
+    let conn = open::read(&Files::at(path))?;
+    let looked = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
+    match looked.map_err(|e| open::refused(path, &e))? {
+        well if well == "ok" => Ok(()),
+        problem => Err(OpenError::NotWhole { path: path.to_owned(), problem }),
+    }
 }
 
 /// Gives an audited copy its name.

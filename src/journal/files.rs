@@ -8,7 +8,6 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use rustix::fs::{CWD, RenameFlags, StatVfsMountFlags, renameat_with};
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -93,14 +92,13 @@ impl Files {
     /// Makes an empty file where there is none, in a directory that is made for it where there is none either.
     pub(super) fn create(&self) -> Result<(), OpenError> {
         let path = &self.path;
-        let problem = |e: &dyn fmt::Display| unwritable(path, e);
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             let closed = DirBuilder::new().recursive(true).mode(0o700).create(parent);
-            closed.map_err(|e| problem(&e))?;
+            closed.map_err(|e| unwritable(path, &e))?;
         }
         make(path).map_err(|e| {
             let exists = e.kind() == io::ErrorKind::AlreadyExists;
-            if exists { OpenError::Exists(path.to_owned()) } else { problem(&e) }
+            if exists { OpenError::Exists(path.to_owned()) } else { unwritable(path, &e) }
         })
     }
 
@@ -317,7 +315,7 @@ pub(super) fn find_place_for_mark(mark: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// How much room there is on the disk of a file or directory that is there.
+/// How much room there is on the disk of a file or directory.
 pub(super) fn space(path: &Path) -> io::Result<Space> {
     let stat = rustix::fs::statvfs(path)?;
     if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {

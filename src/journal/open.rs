@@ -347,16 +347,6 @@ pub(super) fn beside(files: &Files) -> Result<Connection, OpenError> {
     Ok(conn)
 }
 
-/// Looks at every page and index of a journal that no process has open.
-pub(super) fn integrity(path: &Path) -> Result<(), OpenError> {
-    let conn = read(&Files::at(path))?;
-    let looked = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
-    match looked.map_err(|e| refused(path, &e))? {
-        well if well == "ok" => Ok(()),
-        problem => Err(OpenError::NotWhole { path: path.to_owned(), problem }),
-    }
-}
-
 /// The version of a journal, if it is one that this program can bring to its own.
 fn version(path: &Path, conn: &Connection) -> Result<i64, OpenError> {
     let number = |pragma: &str| {

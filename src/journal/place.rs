@@ -129,7 +129,7 @@ impl Journal {
         }
     }
 
-    /// Has `owner` bring the tables on a server to the version of this program, while Signers serve with them.
+    /// Has `owner` bring the tables on a server to the version of this program, while no Signer has them.
     /// Tells which version they had, and which they have.
     pub fn migrate_at(place: &JournalPlace, owner: &DatabaseUrl) -> Result<(i64, i64), OpenError> {
         match (place, owner) {

@@ -174,7 +174,7 @@ fn fill_file(
 ) -> Result<(Audit, HeldFile), Lost> {
     let session = Session::open(&from.server, from, "merchant-signer copy")?;
     begin::fits(&session, from)?;
-    let (version, known) = (fit::about(&session)?.0, from.steps.newest());
+    let (version, known) = (fit::version(&session)?, from.steps.newest());
     if version != known {
         return Err(Lost::Unfit(format!(
             "its tables are of version {version}, and this program knows what stands in those of version {known}: \

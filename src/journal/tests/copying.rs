@@ -33,7 +33,14 @@ fn items(from: u64, count: usize) -> Vec<Item> {
     (from..).take(count).map(|period| item(1, period)).collect()
 }
 
-/// Everything of the journal whose thread is asked, in rows.
+/// Has more in a journal than is copied in one step.
+async fn fill(book: &Book) {
+    for from in (0..12_000).step_by(300) {
+        assert!(book.accept(&items(from, 300)).await.is_ok());
+    }
+}
+
+/// The last row of a journal.
 async fn head_of(journal: &Journal) -> HistoryHead {
     journal.head().await.unwrap()
 }
@@ -42,9 +49,7 @@ async fn head_of(journal: &Journal) -> HistoryHead {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_is_the_journal_as_it_was_when_it_began_whatever_is_committed_between_its_steps() {
     let book = Book::in_a_file().await;
-    for round in 0..10 {
-        assert!(book.accept(&items(round * 300, 300)).await.is_ok());
-    }
+    fill(&book).await;
     let (from, to) = (config(&book.room).path, book.room.path().join("backup"));
     let (before, steps) = (head_of(&book.journal).await, Cell::new(0_u64));
     let commit = || {
@@ -78,9 +83,7 @@ async fn what_a_killed_backup_leaves_is_no_backup_and_is_not_in_the_way_of_the_n
     assert!(matches!(none, NotCopied::None(_)), "{none:?}");
     let given_up = || Err(NotCopied::Stopped);
     let large = Book::in_a_file().await;
-    for round in 0..10 {
-        assert!(large.accept(&items(round * 300, 300)).await.is_ok());
-    }
+    fill(&large).await;
     let left = back_up(&config(&large.room).path, &to, &mut |_, _| {}, &given_up).unwrap_err();
     assert!(matches!(left, NotCopied::Stopped), "{left:?}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
