@@ -208,22 +208,29 @@ async fn walk(ledger: &FullLedger, filter: &LedgerFilter) -> usize {
 }
 
 async fn export(ledger: FullLedger) -> usize {
+    let mut lines = 0;
+    let keep = |line: &ChargeRow| {
+        serde_json::to_writer(std::io::sink(), line).unwrap();
+        lines += 1;
+    };
+    each_line(&ledger, keep).await;
+    lines
+}
+
+/// Reads the whole ledger, oldest first.
+pub(crate) async fn each_line(ledger: &FullLedger, mut read: impl FnMut(&ChargeRow)) {
     let name = JournalName::of(&ledger.journal).await.unwrap();
-    let (mut lines, mut after) = (0, None);
+    let mut after = None;
     loop {
         let filter = LedgerFilter::default();
         let step = ledger.step(filter, LedgerOrder::Oldest, after, 1000).await.unwrap();
-        for line in step
-            .found
-            .iter()
+        let lines = step.found.iter();
+        lines
             .filter_map(|line| ChargeRow::told(line, &name, &TokenNames::default()))
-        {
-            serde_json::to_writer(std::io::sink(), &line).unwrap();
-            lines += 1;
-        }
+            .for_each(|line| read(&line));
         after = step.next;
         if after.is_none() {
-            return lines;
+            return;
         }
     }
 }
