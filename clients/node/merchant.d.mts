@@ -14,6 +14,7 @@ export type Family = 'EVM' | 'TVM';
 
 export const VERSION: string;
 export const CLOCK_WINDOW_SECONDS: number;
+export const SIGNER_AHEAD_SECONDS: number;
 export const MOST_ENTRIES: number;
 export const MOST_BYTES: number;
 
