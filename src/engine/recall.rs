@@ -29,14 +29,14 @@ struct Learnt {
 impl Lane {
     /// Brings the gate to where it belongs after a look at the chain.
     pub(super) async fn open(&self, pulse: Pulse) -> Result<(), Trouble> {
-        let nonces = pulse.nonces;
+        let (nonces, told_ms) = (pulse.nonces, self.told_until_ms(pulse));
         let known = match self.journal.next_position(self.id()).await? {
             Some(next) => next,
             // Nothing is billed on the chain, so nothing can be billed twice.
             None if self.follows == Some(OnlyFollows::RetiredChain) => {
-                return self.open_gate().await;
+                return self.open_gate(told_ms).await;
             }
-            None => match self.begin(nonces).await? {
+            None => match self.begin(nonces, told_ms).await? {
                 Some(first) => first,
                 None => return Ok(()),
             },
@@ -61,7 +61,7 @@ impl Lane {
         let (mut in_blocks, mut read) = (Vec::new(), None);
         loop {
             match rule(&lane) {
-                Ruling::Open => return self.open_gate().await,
+                Ruling::Open => return self.open_gate(told_ms).await,
                 Ruling::Closed(why) => {
                     self.set_gate(Gate::Closed(why));
                     return Ok(());
@@ -89,6 +89,13 @@ impl Lane {
             // A request that was past the gate may have committed meanwhile.
             (lane.gate, lane.undecided) = (self.gate_to_rule(), self.to_end_first());
         }
+    }
+
+    /// Until when this look has told everything, Unix ms. A later start compares that with the times of blocks, so a
+    /// clock of this machine that is ahead of the chain's does not count.
+    fn told_until_ms(&self, pulse: Pulse) -> i64 {
+        let head_ms = i64::try_from(pulse.head_time.saturating_mul(1000)).unwrap_or(i64::MAX);
+        self.journal.now_ms().min(head_ms)
     }
 
     async fn read_on(&self) -> Result<Recall, Trouble> {
@@ -140,7 +147,7 @@ impl Lane {
     /// Opens a lane that the journal does not know; none when it has to wait. The journal may be a copy
     /// from before the lane, which has forgotten all that the account has done since the journal was
     /// left. So the lane begins where the account stood then: what came later is learnt.
-    async fn begin(&self, nonces: Option<NonceView>) -> Result<Option<u64>, Trouble> {
+    async fn begin(&self, nonces: Option<NonceView>, told_ms: i64) -> Result<Option<u64>, Trouble> {
         self.was_used_since_it_was_left().await?;
         let left_ms = self.doubt().or(self.journal.left_ms());
         let left = match left_ms {
@@ -168,7 +175,7 @@ impl Lane {
                  claims"
             );
         }
-        Ok(Some(self.journal.open_lane(self.id(), first, self.journal.now_ms()).await?))
+        Ok(Some(self.journal.open_lane(self.id(), first, told_ms).await?))
     }
 
     /// Those that the journal does not know, in the places from `next` on.
@@ -184,9 +191,9 @@ impl Lane {
     }
 
     /// Takes new work from now on: nothing that the lane did is unknown.
-    async fn open_gate(&self) -> Result<(), Trouble> {
+    async fn open_gate(&self, told_ms: i64) -> Result<(), Trouble> {
         if self.doubt().is_some() {
-            self.journal.end_doubt(self.id(), self.journal.now_ms()).await?;
+            self.journal.end_doubt(self.id(), told_ms).await?;
             *self.known.doubt.write() = None;
             self.chain.recalled().await;
         }
