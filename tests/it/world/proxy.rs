@@ -35,6 +35,9 @@ pub(crate) const BLOCK: &str = "block";
 /// How an `eth_call` is called that puts code somewhere for its own length.
 pub(crate) const READER: &str = "eth_call with overrides";
 
+/// How that is called which asks for the newest block.
+const NEWEST: &str = "eth_getBlockByNumber latest";
+
 /// What a name stands for.
 fn names(method: &str) -> &[&str] {
     match method {
@@ -42,8 +45,9 @@ fn names(method: &str) -> &[&str] {
         SIMULATE => &[READER, "eth_simulateV1", "triggerconstantcontract"],
         "eth_call" => &[READER],
         OUTCOME => &["eth_getTransactionReceipt", "gettransactioninfobyid"],
-        LOOK => &["eth_getBalance", "getaccount"],
-        BLOCK => &["eth_getBlockByNumber", "getblock"],
+        LOOK => &[NEWEST, "getaccount"],
+        "eth_getBlockByNumber" => &[NEWEST],
+        BLOCK => &["eth_getBlockByNumber", NEWEST, "getblock"],
         _ => &[],
     }
 }
@@ -235,6 +239,9 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
     let method = match (question["method"].as_str(), tron) {
         (_, true) => asked.url.rsplit('/').next().unwrap_or_default().to_owned(),
         (Some("eth_call"), false) if !question["params"][2].is_null() => READER.to_owned(),
+        (Some("eth_getBlockByNumber"), false) if question["params"][0] == "latest" => {
+            NEWEST.to_owned()
+        }
         (method, false) => method.unwrap_or("batch").to_owned(),
     };
     let mut rewrite: Option<fn(&mut Value)> = None;

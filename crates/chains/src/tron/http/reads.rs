@@ -40,6 +40,9 @@ impl Sight {
     }
 }
 
+/// How many blocks a range may have.
+const MOST_BLOCKS: i64 = 100;
+
 impl TronNode {
     pub(super) fn reads(&self, side: Side, name: &str, request: &Request) -> Option<Value> {
         let mut chain = self.node().chain();
@@ -73,6 +76,16 @@ impl TronNode {
                 let blocks: Vec<_> =
                     (first..=sight.newest).map(|at| show(sight.block(&chain, at), true)).collect();
                 json!({"block": blocks})
+            }
+            "getblockbylimitnext" => {
+                let [first, end] = ["startNum", "endNum"].map(|key| request.number(key));
+                if !(0..end).contains(&first) || end - first > MOST_BLOCKS {
+                    return Some(json!({}));
+                }
+                let found =
+                    (first..end).filter_map(|at| sight.block(&chain, u64::try_from(at).ok()?));
+                let blocks: Vec<_> = found.map(|block| show(Some(block), true)).collect();
+                if blocks.is_empty() { json!({}) } else { json!({"block": blocks}) }
             }
             "gettransactioncountbyblocknum" => {
                 let block = number.and_then(|number| sight.block(&chain, number));
