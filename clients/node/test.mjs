@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { Conflict, NotKnown, NotProven, NotVerified, Platform, Signer, parse, sign, stringify, verifyAnswer, verifyCallback, whatToDo } from './merchant.mjs';
 
-const { vectors, answers, callback, bodies } = JSON.parse(readFileSync(new URL('../../docs/vectors/signing.json', import.meta.url)));
+const { vectors, answers, clocks, callback, bodies } = JSON.parse(readFileSync(new URL('../../docs/vectors/signing.json', import.meta.url)));
 
 test('every vector is made, accepted, and refused with one byte changed', () => {
   for (const { name, secret, sign: wanted, ...signed } of vectors) {
@@ -105,6 +105,17 @@ test('an impostor is no verdict', { skip: !process.env.STUB && 'no $STUB' }, asy
     assert.deepEqual([sent.length, failed.length, open.length], [0, 0, 2], forgery);
     assert.match(open[0].why, /without the Signer's proof/);
     await assert.rejects(impostor.status('0xab'), NotProven, forgery);
+  }
+});
+
+test('a clock that is off is told where it explains a refusal, and nowhere else', { skip: !process.env.STUB && 'no $STUB' }, async () => {
+  assert.ok(clocks.length > 10);
+  for (const { signer, status, proven, off, told } of clocks) {
+    const url = `${process.env.STUB}/clock/${status}/${proven ? 'proven' : 'unproven'}/${off}`;
+    const one = { ...peer('node'), url, tries: 1, clock: () => 1767225600 };
+    const asked = signer ? new Signer(one).control() : new Platform(one).chains();
+    const words = `the clock here is ${Math.abs(off)} s ${off > 0 ? 'ahead' : 'behind'}, and at most ${signer && off > 0 ? 5 : 60} s are allowed`;
+    await assert.rejects(asked, (error) => error.message.includes(words) === told && error.message.includes('the clock here') === told, `${url}: ${told}`);
   }
 });
 

@@ -18,6 +18,10 @@ declare(strict_types=1);
 namespace Merchant;
 
 const CLOCK_WINDOW_SECONDS = 60;
+/** How far a clock may be ahead of the Signer's. */
+const SIGNER_AHEAD_SECONDS = 5;
+/** A clock that is behind seems less so by what a Date header in whole seconds and the way here hide. */
+const HIDDEN_SECONDS = 5;
 /** The most entries that the Signer takes in one request, unless it is configured otherwise. */
 const MOST_ENTRIES = 500;
 /** The longest body that the Signer reads is 1 MiB, unless it is configured otherwise. */
@@ -312,14 +316,16 @@ final class Peer
         $headers = self::fields($answered);
         $wait = $headers['retry-after'] ?? '';
         $wait = preg_match('/\A[0-9]{1,9}\z/', $wait) ? (int) $wait : null;
-        $off = $status === 401 ? $this->clockOff($headers['date'] ?? '') : '';
+        $off = $this->clockOff($signed, $status, $headers['date'] ?? '');
         $envelope = self::envelope($text);
         if ($signed) {
             try {
                 verifyAnswer($headers, $status, $text, $this->secret, $sign, $this->now());
             } catch (NotVerified $why) {
                 $said = $envelope === null ? '' : '; it says: ' . ($envelope->msg ?? '');
-                throw new NotProven("HTTP $status without the Signer's proof, which is no answer ({$why->getMessage()})$said$off", $status);
+                // Whose clock is off, to him the Signer can prove nothing.
+                $said .= $status === 401 ? $off : '';
+                throw new NotProven("HTTP $status without the Signer's proof, which is no answer ({$why->getMessage()})$said", $status);
             }
         }
         if ($envelope === null) {
@@ -352,12 +358,16 @@ final class Peer
         return $this->clock === null ? time() : ($this->clock)();
     }
 
-    private function clockOff(string $date): string
+    /** Says that the clock here is off, if that alone explains a refusal. */
+    private function clockOff(bool $signed, int $status, string $date): string
     {
         $theirs = $date === '' ? false : strtotime($date);
         $off = $theirs === false ? 0 : $this->now() - $theirs;
+        $allowed = $signed && $off > 0 ? SIGNER_AHEAD_SECONDS : CLOCK_WINDOW_SECONDS;
+        // An answer that was long on its way makes a clock seem ahead: of the Signer's, 401 alone is put down to that.
+        $suspected = $allowed === SIGNER_AHEAD_SECONDS ? $status === 401 && $off > $allowed : abs($off) + HIDDEN_SECONDS >= $allowed;
         $way = $off > 0 ? 'ahead' : 'behind';
-        return abs($off) >= CLOCK_WINDOW_SECONDS - 5 ? '; the clock here is ' . abs($off) . " s $way" : '';
+        return $suspected ? '; the clock here is ' . abs($off) . " s $way, and at most $allowed s are allowed" : '';
     }
 
     /** The envelope in a body, if there is one. */

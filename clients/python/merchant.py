@@ -23,6 +23,10 @@ import urllib.parse
 import urllib.request
 
 CLOCK_WINDOW_SECONDS = 60
+#: How far a clock may be ahead of the Signer's.
+SIGNER_AHEAD_SECONDS = 5
+#: A clock that is behind seems less so by what a Date header in whole seconds and the way here hide.
+HIDDEN_SECONDS = 5
 #: The most entries that the Signer takes in one request, unless it is configured otherwise.
 MOST_ENTRIES = 500
 #: The longest body that the Signer reads is 1 MiB, unless it is configured otherwise.
@@ -256,14 +260,16 @@ class _Peer:
             raise CallError(f"no answer from {self.url}: {error}") from error
         wait = answered.get("Retry-After", "")
         wait = int(wait) if re.fullmatch("[0-9]{1,9}", wait) else None
-        off = self._clock_off(answered) if status == 401 else ""
+        off = self._clock_off(status, answered)
         envelope = _envelope(text)
         if self.signed:
             try:
                 verify_answer(answered, status, text, self.secret, request_sign, self.clock())
             except NotVerified as why:
                 said = f"; it says: {envelope.get('msg')}" if envelope else ""
-                raise NotProven(f"HTTP {status} without the Signer's proof, which is no answer ({why}){said}{off}", status) from why
+                # Whose clock is off, to him the Signer can prove nothing.
+                said += off if status == 401 else ""
+                raise NotProven(f"HTTP {status} without the Signer's proof, which is no answer ({why}){said}", status) from why
         if envelope is None:
             raise CallError(f"HTTP {status} with an answer that is no envelope", status, retry_after=wait)
         code = envelope["code"]
@@ -276,14 +282,21 @@ class _Peer:
 
         return status, envelope, refused
 
-    def _clock_off(self, answered):
+    def _clock_off(self, status, answered):
+        """Says that the clock here is off, if that alone explains a refusal."""
         try:
-            theirs = email.utils.parsedate_to_datetime(answered["Date"]).timestamp()
+            theirs = int(email.utils.parsedate_to_datetime(answered["Date"]).timestamp())
         except (TypeError, ValueError):
             return ""
-        off = int(self.clock() - theirs)
+        off = int(self.clock()) - theirs
+        allowed = SIGNER_AHEAD_SECONDS if self.signed and off > 0 else CLOCK_WINDOW_SECONDS
+        # An answer that was long on its way makes a clock seem ahead: of the Signer's, 401 alone is put down to that.
+        if allowed == SIGNER_AHEAD_SECONDS:
+            suspected = status == 401 and off > allowed
+        else:
+            suspected = abs(off) + HIDDEN_SECONDS >= allowed
         way = "ahead" if off > 0 else "behind"
-        return f"; the clock here is {abs(off)} s {way}" if abs(off) >= CLOCK_WINDOW_SECONDS - 5 else ""
+        return f"; the clock here is {abs(off)} s {way}, and at most {allowed} s are allowed" if suspected else ""
 
     def persistently(self, attempt, final=lambda _error: False):
         """Calls again while what failed passes by itself; not if `final` says that it is of no use."""

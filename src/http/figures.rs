@@ -153,16 +153,13 @@ async fn add_up(
     while until < asked.until && (until == asked.from || began.elapsed() < LONGEST_LOOK) {
         let end = until.saturating_add(asked.step).min(asked.until);
         let key = (chains.clone(), until, end);
-        let known = kept.of(&key, began);
-        let of_slot = match known {
-            Some(known) => known,
-            None => {
-                let added = slot_of((ledger, &name), &asked, (until, end), chains.clone()).await?;
-                kept.keep(key, &added, (began, ledger.journal.now_ms().div_euclid(1000)));
-                added
-            }
-        };
-        slots.extend(of_slot);
+        if let Some(known) = kept.of(&key, began) {
+            slots.extend(known);
+        } else {
+            let added = slot_of((ledger, &name), &asked, (until, end), chains.clone()).await?;
+            kept.keep(key, &added, (began, ledger.journal.now_ms().div_euclid(1000)));
+            slots.extend(added);
+        }
         until = end;
     }
     Ok(SlottedFigures { from: asked.from, until, step: asked.step, slots })

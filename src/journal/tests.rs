@@ -215,7 +215,7 @@ fn config(room: &TempDir) -> JournalConfig {
     JournalConfig {
         path: room.path().join("journal.db"),
         mark_path: None,
-        copy_dir: None,
+        backups: None,
         min_free_bytes: 1,
         queue_length: 256,
         keep_refusals: Some(Duration::from_hours(24)),

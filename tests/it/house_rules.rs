@@ -3,7 +3,6 @@
 //!
 //! Reads the sources as text and needs nothing else of the crate but the words for batch states.
 
-mod columns;
 mod cycles;
 mod documents;
 mod images;

@@ -148,6 +148,8 @@ pub(crate) struct World {
     pub(crate) durable: BTreeMap<B256, Kind>,
     /// And when it was first (ms).
     pub(crate) signed_ms: BTreeMap<B256, u64>,
+    /// Since when a journal has known the first account of each chain (ms).
+    pub(crate) known_since_ms: [Option<u64>; 2],
     /// Everything that was ever offered to a node by the Signer.
     pub(crate) sent: BTreeSet<B256>,
     /// Transactions whose claims a broken rule has set free: nothing brings them back.
@@ -218,6 +220,7 @@ impl World {
             death: Arc::default(),
             durable: BTreeMap::new(),
             signed_ms: BTreeMap::new(),
+            known_since_ms: [None; 2],
             sent: BTreeSet::new(),
             released: BTreeSet::new(),
             known_attempts: 0,
@@ -256,6 +259,13 @@ impl World {
     /// Where the Signer's first account stands on EVM, says a node, with what waits in its pool.
     pub(crate) fn pending(node: &Node<Evm>) -> u64 {
         eth::pool::next_nonce(&node.chain(), &biller(0).address())
+    }
+
+    /// How many places of the Signer's accounts the chain has used up on EVM, and how many transactions wait there.
+    pub(crate) fn used_up_on_evm(&self) -> (u64, usize) {
+        let chain = self.evm.truth.chain();
+        let used = (0..BILLERS).map(|place| chain.head_state().nonce(&biller(place).address()));
+        (used.sum(), chain.pool().iter().count())
     }
 
     /// Whether this node may say what is not so.

@@ -93,7 +93,7 @@ impl Played {
     }
 
     /// This state and the one after it, as the input of a test.
-    fn into_outage(&self, instance: &str, outage: &Self) -> Vec<Value> {
+    fn through(&self, instance: &str, outage: &Self) -> Vec<Value> {
         let names: BTreeSet<&String> = self.series.keys().chain(outage.series.keys()).collect();
         let one = |name: &String| {
             let (quiet, then) = (self.values(name, QUIET, 0), outage.values(name, OUTAGE, QUIET));
@@ -117,10 +117,8 @@ fn of_instance(name: &str, instance: &str) -> String {
 /// how many minutes of the other.
 #[expect(clippy::float_arithmetic, reason = "Prometheus tells times as floats")]
 pub(in crate::scenarios) fn firing_of(all: &[(&str, Played, Played)]) -> Alerts {
-    let input: Vec<Value> = all
-        .iter()
-        .flat_map(|(instance, quiet, outage)| quiet.into_outage(instance, outage))
-        .collect();
+    let input: Vec<Value> =
+        all.iter().flat_map(|(instance, quiet, outage)| quiet.through(instance, outage)).collect();
     let end = QUIET + OUTAGE - 1;
     let fired = format!(
         "min by (alertname) (min_over_time(timestamp(ALERTS{{alertstate=\"firing\"}})[{end}m:1m])) / 60"
