@@ -1,7 +1,7 @@
 //! What stands in the way of each chain, since when, and what to do: for the page.
 
 use super::AppState;
-use crate::billing::PlatformChainId;
+use crate::billing::{PlatformChainId, coin_symbol};
 use crate::engine::{Obstacle, SigningLanes};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -36,18 +36,20 @@ pub(super) struct StandingTrouble {
     since: i64,
     /// Whether it may have begun before: it was there when the process began.
     since_at_least: bool,
-    what_to_do: &'static str,
+    what_to_do: String,
 }
 
 impl Troubles {
     /// What stands in the way of a chain at `now`, Unix seconds.
     pub(super) fn of(&self, lanes: &SigningLanes, now: i64) -> Vec<StandingTrouble> {
-        self.note(lanes.any().chain.facts().id, lanes.standing(), now)
+        let facts = lanes.any().chain.facts();
+        let coin = coin_symbol(facts.family, facts.network);
+        self.note((facts.id, coin), lanes.standing(), now)
     }
 
     fn note(
         &self,
-        chain: PlatformChainId,
+        (chain, coin): (PlatformChainId, &str),
         standing: Vec<(Obstacle, String)>,
         now: i64,
     ) -> Vec<StandingTrouble> {
@@ -61,12 +63,15 @@ impl Troubles {
         let told = standing.into_iter().map(|(obstacle, said)| {
             let word = obstacle.word();
             let (since, since_at_least) = *since.entry((chain, word)).or_insert(began);
-            let what_to_do = advice(obstacle);
+            let what_to_do = advice(obstacle).replace(COIN, coin);
             StandingTrouble { obstacle: word, said, since, since_at_least, what_to_do }
         });
         told.collect()
     }
 }
+
+/// What stands in an advice for the chain's own coin.
+const COIN: &str = "{coin}";
 
 /// What a person does about it.
 fn advice(obstacle: Obstacle) -> &'static str {
@@ -80,7 +85,7 @@ fn advice(obstacle: Obstacle) -> &'static str {
         Obstacle::Key => {
             "See that the store that has the key can be reached, and that it still has it."
         }
-        Obstacle::GasMoney => "Send coins to the signing account below.",
+        Obstacle::GasMoney => "Send {coin} to the account that the sentence names.",
         Obstacle::Fees => {
             "Wait until the chain asks less, or raise the ceiling in the configuration and reload."
         }
@@ -131,7 +136,7 @@ mod tests {
         let nodes = || (Obstacle::Nodes, "no node answers".to_owned());
         let fees = || (Obstacle::Fees, "gas is dear".to_owned());
         let told = |chain, standing, now| {
-            let told = troubles.note(PlatformChainId(chain), standing, now);
+            let told = troubles.note((PlatformChainId(chain), "POL"), standing, now);
             told.iter().map(|one| (one.obstacle, one.since, one.since_at_least)).collect::<Vec<_>>()
         };
         let unseen = (Obstacle::Unseen, "its node has not answered yet".to_owned());
@@ -141,5 +146,8 @@ mod tests {
         assert_eq!(told(1, vec![nodes(), fees()], 30), [("nodes", 10, true), ("fees", 30, false)]);
         assert_eq!(told(1, vec![fees()], 40), [("fees", 30, false)]);
         assert_eq!(told(1, vec![nodes()], 50), [("nodes", 50, false)], "it was over in between");
+        let starved = vec![(Obstacle::GasMoney, "the account 0xA1 holds 0 POL".to_owned())];
+        let starved = troubles.note((PlatformChainId(1), "POL"), starved, 60);
+        assert_eq!(starved[0].what_to_do, "Send POL to the account that the sentence names.");
     }
 }
