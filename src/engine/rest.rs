@@ -24,7 +24,7 @@ struct LastLook {
 
 /// When something was last to be signed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Requests {
+struct RequestTimes {
     last: Option<Instant>,
     /// The last that came soon after another.
     followed: Option<Instant>,
@@ -49,12 +49,12 @@ pub(super) struct BetweenLooks {
     since: Mutex<Option<LastLook>>,
     /// Whether somebody waits for the next whole look.
     wanted: AtomicBool,
-    requests: Mutex<Requests>,
+    requests: Mutex<RequestTimes>,
     wake: Notify,
     looked: Notify,
 }
 
-impl Requests {
+impl RequestTimes {
     fn another(&mut self, soon: Duration) {
         let now = Some(Instant::now());
         if self.last.is_some_and(|last| last.elapsed() < soon) {
@@ -102,7 +102,7 @@ impl Lane {
         self.rest.looked.notify_waiters();
     }
 
-    /// How much the next look asks. Requests that follow one another find everything looked at, and wait for nothing.
+    /// How much the next look asks. While requests follow one another each finds everything looked at, and waits for nothing.
     pub(super) fn extent(&self) -> Extent {
         let facts = self.chain.facts();
         let soon = facts.poll_interval.saturating_mul(2);

@@ -40,7 +40,7 @@ pub(super) struct EvmHead {
 
 /// How much a look asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
+enum HeadReach {
     Whole,
     /// What ends a batch alone.
     News,
@@ -84,7 +84,8 @@ impl EvmChain {
     /// Looks at the head for what is open alone.
     pub(super) async fn follow(&self) -> Result<Arc<EvmHead>, ChainError> {
         let Some(before) = self.head.last() else { return self.observe().await };
-        self.head.renewed(self.head_of(self.glances(&before), Extent::News)).await
+        let glances = self.glances(&before.nodes, before.nonces.finalized);
+        self.head.renewed(self.head_of(glances, HeadReach::News)).await
     }
 
     /// The last look if it is young enough, else a new one.
@@ -160,14 +161,14 @@ impl EvmChain {
     }
 
     async fn look_at_head(&self) -> Result<EvmHead, ChainError> {
-        self.head_of(self.looks(), Extent::Whole).await
+        self.head_of(self.looks(), HeadReach::Whole).await
     }
 
     /// What the nodes tell together.
     async fn head_of(
         &self,
         told: impl Future<Output = Vec<(NodeId, Result<EvmLook, ChainError>)>>,
-        extent: Extent,
+        extent: HeadReach,
     ) -> Result<EvmHead, ChainError> {
         let seen = Instant::now();
         let looks = told_by_fit(&self.parts.fleet, told.await, EvmLook::head_seen)
@@ -244,7 +245,7 @@ impl EvmChain {
         &self,
         looks: &[(NodeId, EvmLook)],
         final_block: u64,
-        (before, extent): (Option<&EvmHead>, Extent),
+        (before, extent): (Option<&EvmHead>, HeadReach),
     ) -> u64 {
         let known = before.map_or(0, |head| head.pulse.final_time);
         let told: Vec<u64> = match self.parts.config.finality {
@@ -253,7 +254,7 @@ impl EvmChain {
             }
             Finality::Depth(1) => looks.iter().map(|(_, look)| look.latest.time()).collect(),
             // No end of a batch hangs on it.
-            Finality::Depth(_) if extent == Extent::News => return known,
+            Finality::Depth(_) if extent == HeadReach::News => return known,
             Finality::Depth(_) => {
                 let block = node::quantity(final_block);
                 let asked = looks.iter().map(|(id, _)| {

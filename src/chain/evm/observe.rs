@@ -1,6 +1,5 @@
 //! What each node tells in one look: its head, the account, prices, and what it can do.
 
-use super::head::EvmHead;
 use super::in_flight::Holding;
 use super::known::{EvmNodeFacts, Ways};
 use super::node::EvmAsker;
@@ -72,18 +71,23 @@ impl EvmChain {
         Ok(EvmLook { latest, finalized, nonce, holding, tips, gas_price })
     }
 
-    /// What every node tells beyond `before`.
+    /// What every node tells beyond `before`, when so many transactions of the account were final.
     pub(super) async fn glances(
         &self,
-        before: &EvmHead,
+        before: &[(NodeId, EvmLook)],
+        settled: u64,
     ) -> Vec<(NodeId, Result<EvmLook, ChainError>)> {
-        self.parts.fleet.survey(|id| self.glance_at(id, before)).await
+        self.parts.fleet.survey(|id| self.glance_at(id, (before, settled))).await
     }
 
     /// Asks for the newest block. In the state of the same one the account has sent as much as before. What is final is
     /// asked where something may have become so.
-    async fn glance_at(&self, id: NodeId, before: &EvmHead) -> Result<EvmLook, ChainError> {
-        let Some((_, last)) = before.nodes.iter().find(|(node, _)| *node == id) else {
+    async fn glance_at(
+        &self,
+        id: NodeId,
+        (before, settled): (&[(NodeId, EvmLook)], u64),
+    ) -> Result<EvmLook, ChainError> {
+        let Some((_, last)) = before.iter().find(|(node, _)| *node == id) else {
             return self.look_at(id).await;
         };
         self.parts.fleet.verify_when_due(id).await?;
@@ -95,7 +99,7 @@ impl EvmChain {
         } else {
             node::nonce(rpc, me, "latest").await?
         };
-        let awaited = nonce > before.nonces.finalized;
+        let awaited = nonce > settled;
         let finalized = if awaited { self.finalized(rpc).await? } else { last.finalized };
         Ok(EvmLook { latest, finalized, nonce, ..*last })
     }

@@ -105,7 +105,7 @@ impl TronChain {
     /// Looks at the head for what is open alone.
     pub(super) async fn follow(&self) -> Result<Arc<TronHead>, ChainError> {
         let Some(before) = self.head.last() else { return self.observe().await };
-        self.head.renewed(async { self.head_of(self.glances(&before).await).await }).await
+        self.head.renewed(async { self.head_of(self.glances(&before.nodes).await).await }).await
     }
 
     /// The last look if it is young enough, else a new one.

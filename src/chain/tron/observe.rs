@@ -2,7 +2,6 @@
 
 use super::TronChain;
 use super::api::{Api, Authority, Parameters, Resources, Side, TronBlock};
-use super::head::TronHead;
 use super::resources::Prices;
 use super::spends::AccountMeans;
 use crate::chain::{CallFault, ChainError, OddAnswer, Unanswered};
@@ -98,9 +97,9 @@ impl TronChain {
     /// What every node tells beyond `before`.
     pub(super) async fn glances(
         &self,
-        before: &TronHead,
+        before: &[(NodeId, TronLook)],
     ) -> Vec<(NodeId, Result<TronLook, ChainError>)> {
-        let passed = before.newest.time_ms;
+        let passed = self.head.last().map_or(0, |head| head.newest.time_ms);
         self.parts.fleet.survey(|id| self.glance_at(id, (before, passed))).await
     }
 
@@ -109,9 +108,11 @@ impl TronChain {
     async fn glance_at(
         &self,
         id: NodeId,
-        (before, passed_ms): (&TronHead, u64),
+        (before, passed_ms): (&[(NodeId, TronLook)], u64),
     ) -> Result<TronLook, ChainError> {
-        let Some(last) = before.told_by(id) else { return self.look_at(id, passed_ms).await };
+        let Some((_, last)) = before.iter().find(|(node, _)| *node == id) else {
+            return self.look_at(id, passed_ms).await;
+        };
         self.parts.fleet.verify_when_due(id).await?;
         self.learn_when_due(id, passed_ms).await?;
         let (api, me) = (self.api_of(id), self.account.facts.signer);

@@ -57,7 +57,7 @@ pub(super) async fn proven_range(
     (side, numbers): (Side, Range<u64>),
 ) -> Vec<ProvenBlock> {
     let claimed = Api::of(fleet, id).claimed_range(side, numbers.clone()).await;
-    let claimed = claimed.inspect_err(|error| debug!(?numbers, %error, "no answer"));
+    let claimed = claimed.inspect_err(|error| debug!(block = numbers.start, %error, "no answer"));
     let each = numbers.zip(claimed.unwrap_or_default());
     let next = each.take_while(|(number, claimed)| claimed.block_header.raw_data.number == *number);
     next.map_while(|(number, claimed)| prove((fleet, signers), id, (claimed, number))).collect()

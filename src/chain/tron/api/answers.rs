@@ -1,6 +1,8 @@
 //! What a node says of blocks, accounts, contracts and prices. Fields with default values are left
 //! out of every answer, and `{}` means that there is nothing.
 
+mod blocks;
+
 use super::{Api, Side, garbled};
 use crate::chain::tron::address::to_hex;
 use crate::node::{AskError, decode};
@@ -10,8 +12,6 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use std::ops::Range;
-use tron_primitives::answer::BlockAnswer;
 
 /// A block, checked to be the one that was asked for. Its id begins with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +34,6 @@ struct RawBlock<T> {
     header: RawHeader,
     #[serde(default = "Vec::new")]
     transactions: Vec<T>,
-}
-
-#[derive(Deserialize)]
-struct RawBlocks {
-    #[serde(default)]
-    block: Vec<BlockAnswer>,
 }
 
 #[derive(Deserialize)]
@@ -311,43 +305,6 @@ impl Api<'_> {
             transactions: transactions.into_iter().map(|tx| tx.id).collect(),
             ..block
         }))
-    }
-
-    /// The newest block without its transactions, and its header as the node claims it, to be proven; no header
-    /// where that cannot be read.
-    pub(in crate::chain::tron) async fn newest(
-        self,
-    ) -> Result<Option<(TronBlock, Option<BlockAnswer>)>, AskError> {
-        const QUESTION: &str = "getblock";
-        let params = json!({ "detail": false });
-        let Some(raw): Option<Box<RawValue>> = self.ask(Side::Full, QUESTION, params).await? else {
-            return Ok(None);
-        };
-        let block: RawBlock<RawId> = decode(raw.get().as_bytes()).map_err(|_| garbled(QUESTION))?;
-        let (block, _) = block.check(None, false).ok_or_else(|| garbled(QUESTION))?;
-        Ok(Some((block, decode(raw.get().as_bytes()).ok())))
-    }
-
-    /// The block with this number as the node claims it, to be proven.
-    pub(in crate::chain::tron) async fn claimed(
-        self,
-        side: Side,
-        number: u64,
-        detail: bool,
-    ) -> Result<Option<BlockAnswer>, AskError> {
-        let params = json!({ "id_or_num": number.to_string(), "detail": detail });
-        self.ask(side, "getblock", params).await
-    }
-
-    /// These blocks with all that is in them as the node claims them, to be proven: those that it has.
-    pub(in crate::chain::tron) async fn claimed_range(
-        self,
-        side: Side,
-        numbers: Range<u64>,
-    ) -> Result<Vec<BlockAnswer>, AskError> {
-        let params = json!({ "startNum": numbers.start, "endNum": numbers.end });
-        let raw: Option<RawBlocks> = self.ask(side, "getblockbylimitnext", params).await?;
-        Ok(raw.map(|raw| raw.block).unwrap_or_default())
     }
 
     async fn get_block<T: DeserializeOwned + Send>(
