@@ -5,9 +5,9 @@ use alloy::primitives::{Address, B256, U256, keccak256};
 use futures_util::future::join_all;
 use merchant_signer::billing::{
     AskedBy, Attempt, BatchId, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
-    ChargeTerms, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period, PeriodNaming,
-    PlanId, PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord, UserHash,
-    Verdict,
+    ChargeTerms, Denomination, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period,
+    PeriodNaming, PlanId, PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord,
+    UserHash, Verdict,
 };
 use merchant_signer::config::JournalConfig;
 use merchant_signer::journal::{
@@ -79,7 +79,7 @@ impl Book {
         JournalConfig {
             path: path.to_owned(),
             mark_path: None,
-            copy_dir: None,
+            backups: None,
             min_free_bytes: 1 << 28,
             queue_length: 1024,
             keep_refusals: Some(Duration::from_hours(24 * 90)),
@@ -168,8 +168,14 @@ impl Book {
     fn next(&mut self, size: u64) -> Proposal {
         let numbers = self.charges..self.charges + size;
         let items: Vec<_> = numbers.map(|n| self.payers.pay(item(n), n)).collect();
-        let count =
-            |unit, items, amount| Count { unit, items, amount, most: None, rule: String::new() };
+        let count = |unit, items, amount| Count {
+            unit,
+            items,
+            amount,
+            most: None,
+            rule: String::new(),
+            units: Denomination::Token { name: String::new(), decimals: None },
+        };
         let places = (0..items.len()).collect();
         let counts = vec![
             count(Unit::Token(TOKEN), places, U256::from(size) * AMOUNT),
