@@ -1,13 +1,84 @@
-//! What no Signer can be safe from, which is not played.
+//! What no Signer can be safe from, which is not played; and worlds in which little goes wrong but one thing, so that it
+//! happens again and again, and while something is billed.
 
 use crate::dice::{Dice, Fault};
 use crate::mutants::Mutant;
 use crate::scene::Scene;
 use crate::world::Side;
 
+/// Faults that show something together, and how rare they are at most.
+type Theme = &'static [(Fault, u64)];
+
+/// A copy comes back while what it has forgotten waits, and is in no final block.
+const YOUNG: Theme =
+    &[(Fault::OldCopy, 1), (Fault::NewerBack, 2), (Fault::Kill, 300), (Fault::LastSlot, 15)];
+
+/// The same, and nodes do not know what they should, or one says nothing of its pool.
+const YOUNG_UNTOLD: Theme = &[
+    (Fault::OldCopy, 1),
+    (Fault::Kill, 300),
+    (Fault::LastSlot, 15),
+    (Fault::SecretPool, 2),
+    (Fault::NodeAway, 20),
+    (Fault::Lagging, 3),
+];
+
+/// A copy comes back of which nodes tell no more than blocks do.
+const NO_HISTORY: Theme = &[(Fault::OldCopy, 1), (Fault::Kill, 300), (Fault::NoHistory, 1)];
+
+/// A copy comes back that has forgotten what no node knows, and callers bring it back.
+const BROUGHT_BACK: Theme = &[
+    (Fault::OldCopy, 1),
+    (Fault::Kill, 300),
+    (Fault::PoolForgets, 3),
+    (Fault::LastSlot, 20),
+    (Fault::CallerSends, 4),
+];
+
+/// Whoever else has the key charges those who wait.
+const STRANGERS: Theme = &[
+    (Fault::KeyUsedElsewhere, 20),
+    (Fault::Rival, 25),
+    (Fault::Authorized, 60),
+    (Fault::LastSlot, 25),
+    (Fault::Kill, 900),
+];
+
+/// Blocks are undone, and nodes tell of some that are not there, or of no state.
+const UNDONE: Theme = &[
+    (Fault::Reorg, 2),
+    (Fault::OrphanedReceipt, 1),
+    (Fault::Pruned, 1),
+    (Fault::StaleFinal, 4),
+    (Fault::EmptySlot, 3),
+];
+
+/// Transactions end their lives in no block, or in the last that can have them.
+const AT_THE_END: Theme =
+    &[(Fault::LastSlot, 20), (Fault::PoolForgets, 5), (Fault::NoRecord, 2), (Fault::NodeAway, 20)];
+
+/// All of them, by how often each is played.
+const THEMES: [Theme; 8] =
+    [YOUNG, YOUNG, YOUNG_UNTOLD, NO_HISTORY, BROUGHT_BACK, STRANGERS, UNDONE, AT_THE_END];
+
+/// In half of all worlds in which no rule is broken, little goes wrong but one thing.
+fn theme(dice: &mut Dice, mutant: Option<Mutant>) {
+    let themed = mutant.is_none() && dice.one_in(2);
+    let theme = if themed { THEMES[dice.place(THEMES.len())] } else { &[] };
+    if themed {
+        dice.forbid_all();
+    } else {
+        dice.forbid(Fault::NoHistory);
+    }
+    for (fault, rate) in theme {
+        dice.demand(*fault, *rate);
+    }
+}
+
 /// Takes out of a seed what is not played, and what a restored journal is not safe from: what it has
 /// forgotten has to be on the chain, or to wait in a pool that answers (and there behind no gap: `disk.rs`).
 pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
+    theme(dice, mutant);
     if mutant.is_some() {
         // An account without money stands in the way of what is to be seen.
         dice.forbid(Fault::NoGasMoney);
