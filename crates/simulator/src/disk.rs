@@ -4,6 +4,7 @@
 use crate::decisions;
 use crate::dice::Fault;
 use crate::mutants::Mutant;
+use crate::town::biller;
 use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::B256;
 use merchant_signer::journal::Disk;
@@ -315,6 +316,7 @@ impl Disk for SimDisk {
         conn.execute_batch("COMMIT")?;
         world.log.mix(u64::try_from(signed.len()).unwrap_or(u64::MAX));
         world.note_signed(signed);
+        note_lanes(world, conn);
         world.committed = true;
         if unclear {
             world.kill();
@@ -332,6 +334,19 @@ fn misbehave(world: &mut World, conn: &Connection) -> rusqlite::Result<()> {
         conn.execute(sql, [hash.as_slice()])?;
     }
     Ok(())
+}
+
+/// The first accounts that a journal knows from now on.
+fn note_lanes(world: &mut World, conn: &Connection) {
+    let sql = "SELECT count(*) FROM lane WHERE chain = ?1 AND signer = ?2";
+    for side in [Side::Evm, Side::Tron] {
+        let since_ms = &mut world.known_since_ms[side.place()];
+        let lane = (side.platform_id(), biller(0).address());
+        let known = || conn.query_row(sql, (lane.0, lane.1.as_slice()), |row| row.get::<_, i64>(0));
+        if since_ms.is_none() && known().is_ok_and(|count| count > 0) {
+            *since_ms = Some(world.now_ms);
+        }
+    }
 }
 
 /// What a process does that takes an error from COMMIT for a no: its callers hear that nothing was done, while

@@ -66,10 +66,13 @@ impl World {
     }
 
     /// Whether a transaction of the Signer was signed when it had to know what one of theirs had charged: that it
-    /// was final; and on TRON, where nothing but blocks tells of it, that the key was in other hands.
+    /// was final; and on TRON, where nothing but blocks tells of it, that the key was in other hands. An account's
+    /// own history, from before the journal knew it, is the merchant's to import.
     pub(crate) fn ought_to_know(&self, side: Side, ours: B256, theirs: B256) -> bool {
         let Some(signed_ms) = self.signed_ms.get(&ours) else { return false };
-        self.strangers.iter().filter(|one| one.side == side).any(|one| {
+        let Some(since_ms) = self.known_since_ms[side.place()] else { return false };
+        let later = |one: &&Stranger| one.side == side && one.expires_ms >= since_ms + LIFE_MS;
+        self.strangers.iter().filter(later).any(|one| {
             let alive = side == Side::Tron && *signed_ms < one.expires_ms;
             let tells = one.hash == theirs || alive;
             tells && one.known_ms.is_some_and(|known_ms| known_ms < *signed_ms)

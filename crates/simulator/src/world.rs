@@ -149,6 +149,8 @@ pub(crate) struct World {
     pub(crate) durable: BTreeMap<B256, Kind>,
     /// And when it was first (ms).
     pub(crate) signed_ms: BTreeMap<B256, u64>,
+    /// Since when a journal has known the first account of each chain (ms).
+    pub(crate) known_since_ms: [Option<u64>; 2],
     /// Everything that was ever offered to a node by the Signer.
     pub(crate) sent: BTreeSet<B256>,
     /// Transactions whose claims a broken rule has set free: nothing brings them back.
@@ -221,6 +223,7 @@ impl World {
             death: Arc::default(),
             durable: BTreeMap::new(),
             signed_ms: BTreeMap::new(),
+            known_since_ms: [None; 2],
             sent: BTreeSet::new(),
             released: BTreeSet::new(),
             known_attempts: 0,
