@@ -120,7 +120,8 @@ fn hex(value: &Value) -> u64 {
     u64::from_str_radix(text, 16).unwrap_or(0)
 }
 
-fn evm_falsified(
+/// What any node may say that is not so, or is not so any more.
+fn evm_mistaken(
     world: &mut World,
     question: &Question,
     (number, body): (usize, &[u8]),
@@ -157,9 +158,19 @@ fn evm_falsified(
         asked["params"][0] = json!(format!("{:#x}", solid.saturating_sub(3)));
         return eth::respond_to(&world.evm.members[number], asked);
     }
-    if !world.is_liar(question.at) {
-        return None;
+    None
+}
+
+fn evm_falsified(
+    world: &mut World,
+    question: &Question,
+    (number, body): (usize, &[u8]),
+) -> Option<Value> {
+    let mistaken = evm_mistaken(world, question, (number, body));
+    if mistaken.is_some() || !world.is_liar(question.at) {
+        return mistaken;
     }
+    let name = Side::Evm.name();
     let lie = match question.name.as_str() {
         "eth_getBlockByNumber" => world
             .fault(name, Fault::LieAboutTime)

@@ -176,8 +176,10 @@ impl Process {
             {
                 world.handed_out.push((request.side, raw, world.now_ms));
             }
+            // Others wait for a block before it: that passes.
+            let full = said["msg"].as_str().is_some_and(|words| words.contains("max_in_flight"));
             let stale = world.life != life;
-            let disturbed = stale || world.disturbed_ms[request.side.place()] >= asked_ms;
+            let disturbed = stale || full || world.disturbed_ms[request.side.place()] >= asked_ms;
             answers.lock().push(Told { number: request.number, heard, disturbed });
         });
         true

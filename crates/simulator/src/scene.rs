@@ -77,7 +77,7 @@ pub(crate) const GUARD: u64 = 45;
 
 /// For how long everything may go wrong (s): one seed in four sees two periods end, and billings given up that
 /// land all the same; the others see what one process, or two, make of one period.
-const LONG: u64 = 130;
+pub(crate) const LONG: u64 = 130;
 const SHORT: (u64, u64) = (40, 80);
 
 /// How far this machine's clock may be from that of the chains (ms).

@@ -365,7 +365,7 @@ fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
         let stays = |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
         scene.change = scene.change.filter(stays);
     }
-    crate::worlds::narrow(&mut dice, &scene, mutant);
+    crate::worlds::narrow(&mut dice, &mut scene, mutant);
     (dice, scene)
 }
 

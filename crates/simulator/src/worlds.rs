@@ -3,7 +3,7 @@
 
 use crate::dice::{Dice, Fault};
 use crate::mutants::Mutant;
-use crate::scene::Scene;
+use crate::scene::{LONG, Scene};
 use crate::world::Side;
 
 /// Faults that show something together, and how rare they are at most.
@@ -53,18 +53,22 @@ const UNDONE: Theme = &[
     (Fault::EmptySlot, 3),
 ];
 
-/// Transactions end their lives in no block, or in the last that can have them.
+/// Transactions end their lives in no block, and nodes cannot be asked about them.
 const AT_THE_END: Theme =
-    &[(Fault::LastSlot, 20), (Fault::PoolForgets, 5), (Fault::NoRecord, 2), (Fault::NodeAway, 20)];
+    &[(Fault::CutOff, 30), (Fault::PoolForgets, 5), (Fault::NoRecord, 2), (Fault::NodeAway, 40)];
 
 /// All of them, by how often each is played.
 const THEMES: [Theme; 8] =
     [YOUNG, YOUNG, YOUNG_UNTOLD, NO_HISTORY, BROUGHT_BACK, STRANGERS, UNDONE, AT_THE_END];
 
 /// In half of all worlds in which no rule is broken, little goes wrong but one thing.
-fn theme(dice: &mut Dice, mutant: Option<Mutant>) {
+fn theme(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>) {
     let themed = mutant.is_none() && dice.one_in(2);
     let theme = if themed { THEMES[dice.place(THEMES.len())] } else { &[] };
+    if theme == AT_THE_END {
+        // What nobody takes lives for a minute.
+        scene.chaos = LONG;
+    }
     if themed {
         dice.forbid_all();
     } else {
@@ -77,8 +81,8 @@ fn theme(dice: &mut Dice, mutant: Option<Mutant>) {
 
 /// Takes out of a seed what is not played, and what a restored journal is not safe from: what it has
 /// forgotten has to be on the chain, or to wait in a pool that answers (and there behind no gap: `disk.rs`).
-pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
-    theme(dice, mutant);
+pub(crate) fn narrow(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>) {
+    theme(dice, scene, mutant);
     if mutant.is_some() {
         // An account without money stands in the way of what is to be seen.
         dice.forbid(Fault::NoGasMoney);
