@@ -2,7 +2,7 @@
 //! that moment. A wrong decision is noticed here even where nobody is charged twice for it in the end.
 
 use crate::memory::{Own, Watch};
-use crate::scene::{Change, GUARD, Shape};
+use crate::scene::{GUARD, Shape};
 use crate::world::{Side, World};
 use alloy::primitives::{Address, B256};
 use rusqlite::{Connection, Row};
@@ -206,7 +206,7 @@ fn nothing_forgotten_is_in_sight(world: &World, disk: &Connection, signed: &Sign
     for own in world.watch.in_sight() {
         let other = (own.side, own.signer) != (signed.own.side, signed.own.signer);
         let before = own.side == Side::Evm && own.position > signed.position;
-        if other || before || is_known(disk, own) {
+        if other || before || world.bills_elsewhere(own.side) || is_known(disk, own) {
             continue;
         }
         return Err(format!(
@@ -234,8 +234,9 @@ fn is_known(disk: &Connection, own: &Own) -> bool {
     select.query_row(of, |row| row.get::<_, i64>(0)).expect("it is read") > 0
 }
 
-/// D7: a journal whose mark speaks of another line of events is known to be an old copy before anything is signed.
-fn a_copy_is_noticed(world: &World, disk: &Connection) -> Law {
+/// D7: a journal whose mark speaks of another line of events is known to be an old copy before anything is signed, and
+/// at the end.
+pub(crate) fn a_copy_is_noticed(world: &World, disk: &Connection) -> Law {
     let Some(known) = world.watch.unnoticed else { return Ok(()) };
     if restorations(disk) > known {
         return Ok(());
@@ -285,9 +286,8 @@ fn what_was_taken_is_held(world: &World, disk: &Connection) -> Law {
 /// D9, asked at the end: the journal knows what its accounts have done through the contract that is configured. A copy
 /// may never have heard of another one.
 pub(crate) fn nothing_done_is_unknown(world: &World, disk: &Connection) -> Law {
-    let moved = world.changed.filter(|(_, change)| *change == Change::Contract);
     let unknown = |own: &&Own| {
-        moved.is_none_or(|(side, _)| side != own.side)
+        !world.bills_elsewhere(own.side)
             && world.is_configured(own.side, own.signer)
             && world.fate(own.side, own.hash).is_some()
             && !is_known(disk, own)

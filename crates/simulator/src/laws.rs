@@ -2,7 +2,7 @@
 //! answer that was given.
 
 use crate::callers::{Callers, Heard, Named, Refusal, Request};
-use crate::decisions::nothing_done_is_unknown;
+use crate::decisions::{a_copy_is_noticed, nothing_done_is_unknown};
 use crate::disk::attempts;
 use crate::scene::{GUARD, Shape};
 use crate::town::biller;
@@ -85,7 +85,8 @@ pub(crate) fn at_the_end(world: &World, disk: &Connection, callers: &Callers) ->
     ends_are_true(world, &charges, disk)?;
     nobody_is_usurped_by_nobody(world, disk)?;
     lanes_stand_where_accounts_stand(world, disk)?;
-    nothing_done_is_unknown(world, disk)
+    nothing_done_is_unknown(world, disk)?;
+    a_copy_is_noticed(world, disk)
 }
 
 /// I1, asked of the chains alone: for one period, and where there is none, for the time that a charge is

@@ -5,6 +5,7 @@ use crate::decisions::restorations;
 use crate::disk::attempts_of;
 use crate::net::{Member, Net};
 use crate::orphans::Receipts;
+use crate::scene::Change;
 use crate::town::biller;
 use crate::unproven::Unproven;
 use crate::world::{Side, World};
@@ -214,6 +215,12 @@ impl World {
         let changed = self.changed.filter(|(at, _)| *at == side).map(|(_, change)| change);
         let billers = self.scene.billers(side, changed);
         billers.into_iter().any(|place| biller(place).address() == signer)
+    }
+
+    /// Whether the process that runs bills through another contract than the first: a copy may never have heard of
+    /// that one, and then it takes what was done with it for none of its business.
+    pub(crate) fn bills_elsewhere(&self, side: Side) -> bool {
+        matches!(self.changed, Some((at, Change::Contract)) if at == side)
     }
 
     /// The journal knows the end of this transaction.

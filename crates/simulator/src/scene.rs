@@ -77,7 +77,7 @@ pub(crate) const GUARD: u64 = 45;
 
 /// For how long everything may go wrong (s): one seed in four sees two periods end, and billings given up that
 /// land all the same; the others see what one process, or two, make of one period.
-pub(crate) const LONG: u64 = 130;
+const LONG: u64 = 130;
 const SHORT: (u64, u64) = (40, 80);
 
 /// How far this machine's clock may be from that of the chains (ms).
@@ -175,6 +175,21 @@ impl Scene {
             scene.suit(mutant, Side::ALL[dice.place(2)]);
         }
         scene
+    }
+
+    /// Two periods end in it.
+    pub(crate) fn lasts_long(&mut self) {
+        self.chaos = LONG;
+    }
+
+    /// Charges are claimed for a time.
+    pub(crate) fn has_no_periods(&mut self) {
+        self.shapes = [Shape::Guarded; 2];
+    }
+
+    /// This machine's clock is ahead of the chains, by as much as a Signer may work with.
+    pub(crate) fn is_ahead(&mut self) {
+        self.clock_ms = 50_000;
     }
 
     /// What a broken rule needs in order to be seen, there, and nothing that could stand in for it.

@@ -1,7 +1,7 @@
 //! What the journal holds without knowing whether it is charged, and what callers hear of it.
 
 use crate::callers::{Heard, Request};
-use crate::scene::{Change, Shape};
+use crate::scene::Shape;
 use crate::world::{Side, World};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -45,8 +45,7 @@ impl World {
         (asked_ms, life): (u64, u64),
     ) -> Result<(), String> {
         let told = matches!(self.scene.shape(request.side), Shape::Full | Shape::Bare);
-        let moved = matches!(self.changed, Some((side, Change::Contract)) if side == request.side);
-        if !told || moved || life != self.life {
+        if !told || self.bills_elsewhere(request.side) || life != self.life {
             return Ok(());
         }
         let said = |id: u64| match heard {

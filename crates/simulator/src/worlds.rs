@@ -3,7 +3,7 @@
 
 use crate::dice::{Dice, Fault};
 use crate::mutants::Mutant;
-use crate::scene::{LONG, Scene};
+use crate::scene::Scene;
 use crate::world::Side;
 
 /// Faults that show something together, and how rare they are at most.
@@ -57,25 +57,44 @@ const UNDONE: Theme = &[
 const AT_THE_END: Theme =
     &[(Fault::CutOff, 30), (Fault::PoolForgets, 5), (Fault::NoRecord, 2), (Fault::NodeAway, 40)];
 
-/// All of them, by how often each is played.
-const THEMES: [Theme; 8] =
-    [YOUNG, YOUNG, YOUNG_UNTOLD, NO_HISTORY, BROUGHT_BACK, STRANGERS, UNDONE, AT_THE_END];
+/// They charge customers anew whose guards are over.
+const GUARDS_OVER: Theme = &[(Fault::KeyUsedElsewhere, 10), (Fault::Rival, 12)];
 
-/// In half of all worlds in which no rule is broken, little goes wrong but one thing.
+/// A copy comes back whose times were told by a clock that is wrong.
+const CLOCKS_APART: Theme = &[(Fault::OldCopy, 1), (Fault::Kill, 250), (Fault::LastSlot, 40)];
+
+/// All of them, by how often each is played.
+const THEMES: [Theme; 10] = [
+    YOUNG,
+    YOUNG,
+    YOUNG_UNTOLD,
+    NO_HISTORY,
+    BROUGHT_BACK,
+    STRANGERS,
+    UNDONE,
+    AT_THE_END,
+    GUARDS_OVER,
+    CLOCKS_APART,
+];
+
+/// In two of three worlds in which no rule is broken, little goes wrong but one thing.
 fn theme(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>) {
-    let themed = mutant.is_none() && dice.one_in(2);
-    let theme = if themed { THEMES[dice.place(THEMES.len())] } else { &[] };
-    if theme == AT_THE_END {
-        // What nobody takes lives for a minute.
-        scene.chaos = LONG;
+    if mutant.is_some() || dice.one_in(3) {
+        return dice.forbid(Fault::NoHistory);
     }
-    if themed {
-        dice.forbid_all();
-    } else {
-        dice.forbid(Fault::NoHistory);
-    }
+    let theme = THEMES[dice.place(THEMES.len())];
+    dice.forbid_all();
     for (fault, rate) in theme {
         dice.demand(*fault, *rate);
+    }
+    if theme == AT_THE_END {
+        // What nobody takes lives for a minute.
+        scene.lasts_long();
+    } else if theme == GUARDS_OVER {
+        scene.lasts_long();
+        scene.has_no_periods();
+    } else if theme == CLOCKS_APART {
+        scene.is_ahead();
     }
 }
 
