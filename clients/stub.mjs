@@ -111,9 +111,17 @@ function bill(request, body) {
 }
 
 /** The proof that the Signer gives with an answer: over its time and status, the request's signature and the body. */
-function proof(requestSign, [status, body], secret = SECRET) {
-  const timestamp = String(Math.floor(Date.now() / 1000));
+function proof(requestSign, [status, body], secret = SECRET, now = Math.floor(Date.now() / 1000)) {
+  const timestamp = String(now);
   return { 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': createHmac('sha256', secret).update(`${timestamp}${status}${requestSign}`).update(body).digest('base64') };
+}
+
+/** Refuses, by a clock that the one of whoever asks is so far ahead of: /clock/401/proven/55/PayTool/… */
+function lateOrEarly(request) {
+  const [, , status, proven, off] = request.url.split('/');
+  const now = Number(request.headers['x-pay-timestamp']) - Number(off);
+  const answer = [Number(status), '{"code":0,"msg":"no","description":null,"data":null}'];
+  return [...answer, { Date: new Date(now * 1000).toUTCString(), ...(proven === 'proven' ? proof(request.headers['x-pay-sign'], answer, SECRET, now) : {}) }];
 }
 
 const FORGERIES = {
@@ -138,9 +146,12 @@ const server = createServer((request, response) => {
   request.on('data', (part) => parts.push(part));
   request.on('end', () => {
     const body = Buffer.concat(parts).toString();
+    const agent = request.headers['user-agent'] ?? '';
+    if (request.headers['x-pay-key'] && !/^merchant-(node|python|php)\/[0-9]+\.[0-9]+\.[0-9]+$/.test(agent)) faults.push(`no version: ${agent}`);
     let answer;
     if (request.url === '/faults') answer = [200, JSON.stringify(faults)];
     else if (request.url.startsWith('/impostor/')) answer = lie(request, body);
+    else if (request.url.startsWith('/clock/')) answer = lateOrEarly(request);
     else if (!signedRight(request, body)) answer = [401, '{"code":0,"msg":"signature or key is wrong","description":null,"data":null}'];
     else if (request.url.startsWith('/api/mer/subscribe/chargeable/list?')) answer = chargeable(request);
     else if (request.url.startsWith('/api/mer/withdraw/')) answer = withdrawal(request, body);

@@ -47,7 +47,7 @@ use crate::config::{Config, JournalPlace};
 use crate::engine::{Engine, Watcher};
 use crate::http::{self, AppState, ReloadRequest, WebhookDesk};
 use crate::journal::{
-    Copier, Journal, JournalError, OpenError, Outbox, Refusals, mark_shares_the_disk,
+    Journal, JournalError, OpenError, Outbox, Refusals, RegularBackups, mark_shares_the_disk,
 };
 use crate::keys::{EveryStore, OpenKeys};
 use crate::node::Dial;
@@ -136,7 +136,7 @@ pub struct Running {
     door: Arc<AppState>,
     config: Config,
     reloads: Receiver<ReloadRequest>,
-    copier: Option<Copier>,
+    backups: Option<RegularBackups>,
     gives_way: GivesWay,
     supervisor: Supervisor,
 }
@@ -206,8 +206,8 @@ pub async fn start_on(
     machine: Machine<'_>,
 ) -> Result<Running, StartError> {
     sockets.fit(&config.http)?;
-    let (limits, copies) =
-        (config.http.clone(), config.journal.file().and_then(|file| file.copy_dir.clone()));
+    let (limits, backups) =
+        (config.http.clone(), config.journal.file().and_then(|file| file.backups.clone()));
     let chains = connect::all(&config, machine).await?;
     let (journal, lobby) = standby::in_turn(&config, &chains, &mut sockets).await?;
     let Assembled {
@@ -229,7 +229,7 @@ pub async fn start_on(
     let (listener, address) = sockets.listen(limits.listen)?;
     let watch = Watch::begin(watchers);
     let (others, stop_others) = (TaskTracker::new(), CancellationToken::new());
-    let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
+    let backups = backups.and_then(|plan| copies::keep(&engine.journal, plan));
     webhook.map_or(Ok(()), |desk| tell_webhook(&config, desk, &engine, stop_others.clone()))?;
     keep_house((&others, &stop_others), &engine, &door, refusals);
     let gives_way = GivesWay::begin(&config.journal, &engine, (&others, &stop_others));
@@ -260,7 +260,7 @@ pub async fn start_on(
         door,
         config,
         reloads,
-        copier,
+        backups,
         gives_way,
         supervisor: sockets.supervisor,
     })
@@ -392,8 +392,8 @@ impl Running {
         self.stop_others.cancel();
         self.others.close();
         self.others.wait().await;
-        if let Some(copier) = self.copier {
-            copier.finish().await;
+        if let Some(backups) = self.backups {
+            backups.finish().await;
         }
         self.engine.journal.close().await;
     }

@@ -54,7 +54,7 @@ pub use database_url::{DatabaseUrl, NotADatabaseUrl};
 pub use faults::{ConfigError, ConfigErrors};
 pub use for_keys::{ForKeys, TextForKeys};
 pub use http::HttpConfig;
-pub use journal::{JournalConfig, JournalPlace, JournalServer};
+pub use journal::{BackupPlan, JournalConfig, JournalPlace, JournalServer};
 pub use key_ref::{AwsSecret, GcpKey, KeyRef, KmsKey, TokenKey, VaultSecret};
 pub use keys::{
     AwsConfig, AwsCredentialSource, GcpConfig, KeysConfig, Pkcs11Config, VaultConfig, VaultLogin,

@@ -1,6 +1,7 @@
 // The merchant's side of the interface in one file, for Node.js 18 and later, without dependencies:
 //
 //   sign, verifyCallback     the signature of requests and callbacks
+//   eventKey                 the name of the event of a callback, the same for each of its deliveries
 //   parse, stringify         JSON without loss: integers are BigInt, other numbers keep their text
 //   Platform                 every call of the platform: links, what is due, users, recharges, withdrawals
 //   verifyAnswer             the proof that an answer is the Signer's
@@ -11,7 +12,14 @@
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
+/** The version of this file; what it asks says so as its User-Agent. */
+export const VERSION = '0.1.0';
+
 export const CLOCK_WINDOW_SECONDS = 60;
+/** How far a clock may be ahead of the Signer's. */
+export const SIGNER_AHEAD_SECONDS = 5;
+/** A clock that is behind seems less so by what a Date header in whole seconds and the way here hide. */
+const HIDDEN_SECONDS = 5;
 /** The most entries that the Signer takes in one request, unless it is configured otherwise. */
 export const MOST_ENTRIES = 500;
 /** The longest body that the Signer reads is 1 MiB, unless it is configured otherwise. */
@@ -65,6 +73,22 @@ export function verifyCallback({ headers, pathAndQuery, body = '', credentials, 
     throw new NotVerified('the signature holds, but the body is no JSON object');
   }
   return event;
+}
+
+/**
+ * What all deliveries of one event have in common, and no two events: keep it with a unique index, and take what is
+ * there already for a repeat. `event`: what verifyCallback returned. `body`: the raw bytes that it was given, or their text.
+ */
+export function eventKey(event, body) {
+  const { subscriptionType, outTradeNo, chainId, transferHash, blockTime, createTime } = event;
+  if (typeof subscriptionType === 'string' && typeof outTradeNo === 'string') {
+    const when = typeof transferHash === 'string' && transferHash ? transferHash.toLowerCase() : `${typeof blockTime === 'bigint' ? blockTime : 0}/${createTime ?? ''}`;
+    return `${subscriptionType}/${outTradeNo}/${chainId ?? ''}/${when}`;
+  }
+  if (event.rechargeId !== undefined && typeof event.rechargeStatus === 'bigint') return `recharge/${event.rechargeId}/${event.rechargeStatus}`;
+  if (event.withdrawId !== undefined && typeof event.withdrawStatus === 'bigint') return `withdrawal/${event.withdrawId}/${event.withdrawStatus}`;
+  const text = Buffer.from(body).toString().replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+  return `unknown/${createHash('sha256').update(text).digest('hex')}`;
 }
 
 /**
@@ -215,7 +239,7 @@ export class NotProven extends CallError {
 async function call({ url, key, secret, signed, timeout = 15_000, clock = unixNow }, method, pathAndQuery, body) {
   const timestamp = String(clock());
   const requestSign = sign(secret, { timestamp, method, pathAndQuery, body });
-  const headers = { 'X-PAY-KEY': key, 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': requestSign };
+  const headers = { 'User-Agent': `merchant-node/${VERSION}`, 'X-PAY-KEY': key, 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': requestSign };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   let response, bytes;
   try {
@@ -226,22 +250,31 @@ async function call({ url, key, secret, signed, timeout = 15_000, clock = unixNo
   }
   const status = response.status;
   const retryAfter = /^[0-9]+$/.test(response.headers.get('retry-after') ?? '') ? Number(response.headers.get('retry-after')) : undefined;
-  const off = clock() - Math.floor(Date.parse(response.headers.get('date')) / 1000);
-  const clockOff = status === 401 && Math.abs(off) >= CLOCK_WINDOW_SECONDS - 5 ? `; the clock here is ${Math.abs(off)} s ${off > 0 ? 'ahead' : 'behind'}` : '';
+  const off = clockOff({ signed, status, date: response.headers.get('date'), now: clock() });
   const envelope = envelopeOf(bytes);
   if (signed) {
     try {
       verifyAnswer({ secret, requestSign, status, headers: response.headers, body: bytes, now: clock() });
     } catch (cause) {
       const said = envelope ? `; it says: ${envelope.msg}` : '';
-      throw new NotProven(`HTTP ${status} without the Signer's proof, which is no answer (${cause.message})${said}${clockOff}`, { status, cause });
+      // Whose clock is off, to him the Signer can prove nothing.
+      throw new NotProven(`HTTP ${status} without the Signer's proof, which is no answer (${cause.message})${said}${status === 401 ? off : ''}`, { status, cause });
     }
   }
   if (!envelope) throw new CallError(`HTTP ${status} with an answer that is no envelope`, { status, retryAfter });
   const maxBatch = typeof envelope.data?.maxBatch === 'bigint' ? Number(envelope.data.maxBatch) : undefined;
   const refused = (msg = envelope.msg) =>
-    new CallError(`${msg} (code ${envelope.code}, HTTP ${status})${clockOff}`, { status, code: envelope.code, msg, retryAfter, maxBatch });
+    new CallError(`${msg} (code ${envelope.code}, HTTP ${status})${off}`, { status, code: envelope.code, msg, retryAfter, maxBatch });
   return { status, envelope, refused };
+}
+
+/** Says that the clock here is off, if that alone explains a refusal. */
+function clockOff({ signed, status, date, now }) {
+  const off = now - Math.floor(Date.parse(date) / 1000);
+  const allowed = signed && off > 0 ? SIGNER_AHEAD_SECONDS : CLOCK_WINDOW_SECONDS;
+  // An answer that was long on its way makes a clock seem ahead: of the Signer's, 401 alone is put down to that.
+  const suspected = allowed === SIGNER_AHEAD_SECONDS ? status === 401 && off > allowed : Math.abs(off) + HIDDEN_SECONDS >= allowed;
+  return suspected ? `; the clock here is ${Math.abs(off)} s ${off > 0 ? 'ahead' : 'behind'}, and at most ${allowed} s are allowed` : '';
 }
 
 /** The envelope in a body, if there is one. */

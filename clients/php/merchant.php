@@ -4,6 +4,7 @@
  * and without extensions beyond the usual ones:
  *
  *   sign, verifyCallback   the signature of requests and callbacks
+ *   eventKey               the name of the event of a callback, the same for each of its deliveries
  *   verifyAnswer           the proof that an answer is the Signer's
  *   parse, dump            JSON without loss: numbers that PHP would round keep their text
  *   Platform               every call of the platform: links, what is due, users, recharges, withdrawals
@@ -17,7 +18,14 @@ declare(strict_types=1);
 
 namespace Merchant;
 
+/** The version of this file; what it asks says so as its User-Agent. */
+const VERSION = '0.1.0';
+
 const CLOCK_WINDOW_SECONDS = 60;
+/** How far a clock may be ahead of the Signer's. */
+const SIGNER_AHEAD_SECONDS = 5;
+/** A clock that is behind seems less so by what a Date header in whole seconds and the way here hide. */
+const HIDDEN_SECONDS = 5;
 /** The most entries that the Signer takes in one request, unless it is configured otherwise. */
 const MOST_ENTRIES = 500;
 /** The longest body that the Signer reads is 1 MiB, unless it is configured otherwise. */
@@ -80,6 +88,28 @@ function verifyCallback(array $headers, string $pathAndQuery, string $body, arra
         throw new NotVerified('the signature holds, but the body is no JSON object');
     }
     return $event;
+}
+
+/**
+ * What all deliveries of one event have in common, and no two events: keep it with a unique index, and take what is
+ * there already for a repeat. $event: what verifyCallback() returned. $body: the raw bytes that it was given.
+ */
+function eventKey(\stdClass $event, string $body): string
+{
+    $has = fn (string $name): mixed => $event->{$name} ?? null;
+    if (is_string($has('subscriptionType')) && is_string($has('outTradeNo'))) {
+        $hash = is_string($has('transferHash')) ? strtolower($event->transferHash) : '';
+        $time = is_int($has('blockTime')) ? $event->blockTime : 0;
+        $when = $hash !== '' ? $hash : "$time/" . ($has('createTime') ?? '');
+        return "{$event->subscriptionType}/{$event->outTradeNo}/" . ($has('chainId') ?? '') . "/$when";
+    }
+    foreach (['recharge' => 'recharge', 'withdrawal' => 'withdraw'] as $word => $name) {
+        [$number, $status] = [$has("{$name}Id"), $has("{$name}Status")];
+        if ($number !== null && is_int($status)) {
+            return "$word/$number/$status";
+        }
+    }
+    return 'unknown/' . hash('sha256', trim($body, " \t\r\n"));
 }
 
 /**
@@ -288,7 +318,7 @@ final class Peer
     {
         $timestamp = (string) $this->now();
         $sign = sign($this->secret, $timestamp, $method, $pathAndQuery, $body);
-        $headers = ["X-PAY-KEY: {$this->key}", "X-PAY-TIMESTAMP: $timestamp", "X-PAY-SIGN: $sign", 'Connection: close'];
+        $headers = ['User-Agent: merchant-php/' . VERSION, "X-PAY-KEY: {$this->key}", "X-PAY-TIMESTAMP: $timestamp", "X-PAY-SIGN: $sign", 'Connection: close'];
         if ($method === 'POST') {
             $headers[] = 'Content-Type: application/json';
         }
@@ -312,14 +342,16 @@ final class Peer
         $headers = self::fields($answered);
         $wait = $headers['retry-after'] ?? '';
         $wait = preg_match('/\A[0-9]{1,9}\z/', $wait) ? (int) $wait : null;
-        $off = $status === 401 ? $this->clockOff($headers['date'] ?? '') : '';
+        $off = $this->clockOff($signed, $status, $headers['date'] ?? '');
         $envelope = self::envelope($text);
         if ($signed) {
             try {
                 verifyAnswer($headers, $status, $text, $this->secret, $sign, $this->now());
             } catch (NotVerified $why) {
                 $said = $envelope === null ? '' : '; it says: ' . ($envelope->msg ?? '');
-                throw new NotProven("HTTP $status without the Signer's proof, which is no answer ({$why->getMessage()})$said$off", $status);
+                // Whose clock is off, to him the Signer can prove nothing.
+                $said .= $status === 401 ? $off : '';
+                throw new NotProven("HTTP $status without the Signer's proof, which is no answer ({$why->getMessage()})$said", $status);
             }
         }
         if ($envelope === null) {
@@ -352,12 +384,16 @@ final class Peer
         return $this->clock === null ? time() : ($this->clock)();
     }
 
-    private function clockOff(string $date): string
+    /** Says that the clock here is off, if that alone explains a refusal. */
+    private function clockOff(bool $signed, int $status, string $date): string
     {
         $theirs = $date === '' ? false : strtotime($date);
         $off = $theirs === false ? 0 : $this->now() - $theirs;
+        $allowed = $signed && $off > 0 ? SIGNER_AHEAD_SECONDS : CLOCK_WINDOW_SECONDS;
+        // An answer that was long on its way makes a clock seem ahead: of the Signer's, 401 alone is put down to that.
+        $suspected = $allowed === SIGNER_AHEAD_SECONDS ? $status === 401 && $off > $allowed : abs($off) + HIDDEN_SECONDS >= $allowed;
         $way = $off > 0 ? 'ahead' : 'behind';
-        return abs($off) >= CLOCK_WINDOW_SECONDS - 5 ? '; the clock here is ' . abs($off) . " s $way" : '';
+        return $suspected ? '; the clock here is ' . abs($off) . " s $way, and at most $allowed s are allowed" : '';
     }
 
     /** The envelope in a body, if there is one. */

@@ -67,6 +67,22 @@ function answers(): void
     }
 }
 
+function events(): void
+{
+    $text = file_get_contents(__DIR__ . '/../../docs/vectors/signing.json');
+    foreach (json_decode($text, true, 512, JSON_THROW_ON_ERROR)['events'] as $one) {
+        same(\Merchant\eventKey(\Merchant\parse($one['body']), $one['body']), $one['key'], $one['name']);
+    }
+}
+
+/** The package is this file, in this version. */
+function package(): void
+{
+    $package = json_decode(file_get_contents(__DIR__ . '/composer.json'), true, 512, JSON_THROW_ON_ERROR);
+    same($package['version'], \Merchant\VERSION, 'the version');
+    same($package['autoload'], ['files' => ['merchant.php']], 'the file');
+}
+
 function bodies(): void
 {
     $shared = json_decode(file_get_contents(__DIR__ . '/../../docs/vectors/signing.json'), true, 512, JSON_THROW_ON_ERROR);
@@ -153,6 +169,24 @@ function impostor(string $stub): void
     }
 }
 
+function clocks(string $stub): void
+{
+    $all = json_decode(file_get_contents(__DIR__ . '/../../docs/vectors/signing.json'), true, 512, JSON_THROW_ON_ERROR)['clocks'];
+    same(count($all) > 10, true, 'there are clocks');
+    foreach ($all as ['signer' => $signer, 'status' => $status, 'proven' => $proven, 'off' => $off, 'told' => $told]) {
+        $url = "$stub/clock/$status/" . ($proven ? 'proven' : 'unproven') . "/$off";
+        $peer = new Peer($url, 'php', 'the secret of the clients', tries: 1, clock: fn (): int => 1767225600);
+        $said = '';
+        try {
+            $signer ? (new Signer($peer))->control() : (new Platform($peer))->chains();
+        } catch (\Merchant\CallError $error) {
+            $said = $error->getMessage();
+        }
+        $words = 'the clock here is ' . abs($off) . ' s ' . ($off > 0 ? 'ahead' : 'behind') . ', and at most ' . ($signer && $off > 0 ? 5 : 60) . ' s are allowed';
+        same([$said !== '', str_contains($said, $words), str_contains($said, 'the clock here')], [true, $told, $told], "$url: $said");
+    }
+}
+
 function nobody(): void
 {
     $signer = new Signer(new Peer('http://127.0.0.1:1', 'k', 's', tries: 2, pause: 0.01));
@@ -178,9 +212,11 @@ function sandbox(\stdClass $sandbox): void
 
 vectors();
 answers();
+events();
+package();
 bodies();
 json();
 nobody();
-getenv('STUB') ? [calls(getenv('STUB')), interfaces(getenv('STUB')), impostor(getenv('STUB'))] : print("calls skipped: no \$STUB\n");
+getenv('STUB') ? [calls(getenv('STUB')), interfaces(getenv('STUB')), impostor(getenv('STUB')), clocks(getenv('STUB'))] : print("calls skipped: no \$STUB\n");
 getenv('SANDBOX') ? sandbox(json_decode(getenv('SANDBOX'))) : print("sandbox skipped: no \$SANDBOX\n");
 echo "ok\n";

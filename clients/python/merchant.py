@@ -1,6 +1,7 @@
 """The merchant's side of the interface in one file, for Python 3.9 and later, without dependencies.
 
 sign, verify_callback   the signature of requests and callbacks
+event_key               the name of the event of a callback, the same for each of its deliveries
 verify_answer           the proof that an answer is the Signer's
 parse, dump             JSON without loss: integers are exact, other numbers keep their text
 Platform                every call of the platform: links, what is due, users, recharges, withdrawals
@@ -22,7 +23,14 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+#: The version of this file; what it asks says so as its User-Agent.
+__version__ = "0.1.0"
+
 CLOCK_WINDOW_SECONDS = 60
+#: How far a clock may be ahead of the Signer's.
+SIGNER_AHEAD_SECONDS = 5
+#: A clock that is behind seems less so by what a Date header in whole seconds and the way here hide.
+HIDDEN_SECONDS = 5
 #: The most entries that the Signer takes in one request, unless it is configured otherwise.
 MOST_ENTRIES = 500
 #: The longest body that the Signer reads is 1 MiB, unless it is configured otherwise.
@@ -85,6 +93,28 @@ def verify_callback(headers, path_and_query, body, credentials, method="POST", n
     if not isinstance(event, dict):
         raise NotVerified("the signature holds, but the body is no JSON object")
     return event
+
+
+def event_key(event, body):
+    """What all deliveries of one event have in common, and no two events: keep it with a unique index, and take what
+    is there already for a repeat.
+
+    event: what verify_callback returned. body: the raw bytes that it was given.
+    """
+    kind, number = event.get("subscriptionType"), event.get("outTradeNo")
+    if isinstance(kind, str) and isinstance(number, str):
+        found = event.get("transferHash")
+        when = found.lower() if isinstance(found, str) else ""
+        if not when:
+            block = event.get("blockTime")
+            when = f"{block if type(block) is int else 0}/{event.get('createTime') or ''}"
+        chain = event.get("chainId")
+        return f"{kind}/{number}/{'' if chain is None else chain}/{when}"
+    for word, name in (("recharge", "recharge"), ("withdrawal", "withdraw")):
+        number, status = event.get(name + "Id"), event.get(name + "Status")
+        if number is not None and type(status) is int:
+            return f"{word}/{number}/{status}"
+    return "unknown/" + hashlib.sha256(_bytes(body).strip(b" \t\r\n")).hexdigest()
 
 
 def verify_answer(headers, status, body, secret, request_sign, now=None):
@@ -241,7 +271,7 @@ class _Peer:
         timestamp = str(int(self.clock()))
         data = None if body is None else body.encode("utf-8")
         request_sign = sign(self.secret, timestamp, method, path_and_query, data or b"")
-        headers = {"X-PAY-KEY": self.key, "X-PAY-TIMESTAMP": timestamp, "X-PAY-SIGN": request_sign}
+        headers = {"User-Agent": f"merchant-python/{__version__}", "X-PAY-KEY": self.key, "X-PAY-TIMESTAMP": timestamp, "X-PAY-SIGN": request_sign}
         if data is not None:
             headers["Content-Type"] = "application/json"
         request = urllib.request.Request(self.url + path_and_query, data=data, headers=headers, method=method)
@@ -256,14 +286,16 @@ class _Peer:
             raise CallError(f"no answer from {self.url}: {error}") from error
         wait = answered.get("Retry-After", "")
         wait = int(wait) if re.fullmatch("[0-9]{1,9}", wait) else None
-        off = self._clock_off(answered) if status == 401 else ""
+        off = self._clock_off(status, answered)
         envelope = _envelope(text)
         if self.signed:
             try:
                 verify_answer(answered, status, text, self.secret, request_sign, self.clock())
             except NotVerified as why:
                 said = f"; it says: {envelope.get('msg')}" if envelope else ""
-                raise NotProven(f"HTTP {status} without the Signer's proof, which is no answer ({why}){said}{off}", status) from why
+                # Whose clock is off, to him the Signer can prove nothing.
+                said += off if status == 401 else ""
+                raise NotProven(f"HTTP {status} without the Signer's proof, which is no answer ({why}){said}", status) from why
         if envelope is None:
             raise CallError(f"HTTP {status} with an answer that is no envelope", status, retry_after=wait)
         code = envelope["code"]
@@ -276,14 +308,21 @@ class _Peer:
 
         return status, envelope, refused
 
-    def _clock_off(self, answered):
+    def _clock_off(self, status, answered):
+        """Says that the clock here is off, if that alone explains a refusal."""
         try:
-            theirs = email.utils.parsedate_to_datetime(answered["Date"]).timestamp()
+            theirs = int(email.utils.parsedate_to_datetime(answered["Date"]).timestamp())
         except (TypeError, ValueError):
             return ""
-        off = int(self.clock() - theirs)
+        off = int(self.clock()) - theirs
+        allowed = SIGNER_AHEAD_SECONDS if self.signed and off > 0 else CLOCK_WINDOW_SECONDS
+        # An answer that was long on its way makes a clock seem ahead: of the Signer's, 401 alone is put down to that.
+        if allowed == SIGNER_AHEAD_SECONDS:
+            suspected = status == 401 and off > allowed
+        else:
+            suspected = abs(off) + HIDDEN_SECONDS >= allowed
         way = "ahead" if off > 0 else "behind"
-        return f"; the clock here is {abs(off)} s {way}" if abs(off) >= CLOCK_WINDOW_SECONDS - 5 else ""
+        return f"; the clock here is {abs(off)} s {way}, and at most {allowed} s are allowed" if suspected else ""
 
     def persistently(self, attempt, final=lambda _error: False):
         """Calls again while what failed passes by itself; not if `final` says that it is of no use."""

@@ -9,7 +9,8 @@ import unittest
 import merchant
 
 SHARED = json.loads((pathlib.Path(__file__).parents[2] / "docs/vectors/signing.json").read_text("utf-8"))
-VECTORS, ANSWERS, CALLBACK, BODIES = (SHARED[name] for name in ("vectors", "answers", "callback", "bodies"))
+VECTORS, ANSWERS, CLOCKS, CALLBACK, BODIES = (SHARED[name] for name in ("vectors", "answers", "clocks", "callback", "bodies"))
+EVENTS = SHARED["events"]
 STUB, SANDBOX = os.environ.get("STUB"), os.environ.get("SANDBOX")
 
 
@@ -58,6 +59,21 @@ class Vectors(unittest.TestCase):
                     self.assertIsInstance(merchant.verify_callback(*given), dict)
                 else:
                     self.assertRaises(merchant.NotVerified, merchant.verify_callback, *given)
+
+
+class Events(unittest.TestCase):
+    def test_all_deliveries_of_an_event_have_one_key_and_no_two_events(self):
+        for one in EVENTS:
+            with self.subTest(one["name"]):
+                body = one["body"].encode("utf-8")
+                self.assertEqual(merchant.event_key(merchant.parse(one["body"]), body), one["key"])
+
+
+class Package(unittest.TestCase):
+    def test_the_package_is_this_file_in_this_version(self):
+        text = (pathlib.Path(__file__).parent / "pyproject.toml").read_text("utf-8")
+        self.assertIn(f'\nversion = "{merchant.__version__}"\n', text)
+        self.assertIn('\npy-modules = ["merchant"]\n', text)
 
 
 class Json(unittest.TestCase):
@@ -130,6 +146,22 @@ class Calls(unittest.TestCase):
                 self.assertEqual((len(result["sent"]), len(result["failed"]), len(result["open"])), (0, 0, 2))
                 self.assertIn("without the Signer's proof", result["open"][0]["why"])
                 self.assertRaises(merchant.NotProven, impostor.status, "0xab")
+
+    @unittest.skipUnless(STUB, "no $STUB")
+    def test_a_clock_that_is_off_is_told_where_it_explains_a_refusal_and_nowhere_else(self):
+        self.assertGreater(len(CLOCKS), 10)
+        for one in CLOCKS:
+            with self.subTest(one):
+                proven, off = "proven" if one["proven"] else "unproven", one["off"]
+                peer = (f"{STUB}/clock/{one['status']}/{proven}/{off}", "python", "the secret of the clients")
+                options = {"tries": 1, "clock": lambda: 1767225600}
+                ask = merchant.Signer(*peer, **options).control if one["signer"] else merchant.Platform(*peer, **options).chains
+                with self.assertRaises(merchant.CallError) as refused:
+                    ask()
+                allowed = 5 if one["signer"] and off > 0 else 60
+                words = f"the clock here is {abs(off)} s {'ahead' if off > 0 else 'behind'}, and at most {allowed} s are allowed"
+                said = str(refused.exception)
+                self.assertEqual((words in said, "the clock here" in said), (one["told"], one["told"]), said)
 
     def test_nobody_there_is_no_verdict(self):
         signer = merchant.Signer("http://127.0.0.1:1", "k", "s", tries=2, pause=0.01)

@@ -362,3 +362,6 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
     }
     if error.is_timeout() { "no answer in time".to_owned() } else { cause.to_string() }
 }
+
+#[cfg(test)]
+mod tests;

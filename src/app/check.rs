@@ -8,7 +8,8 @@ use crate::chain::{Finding, Inspect, Requests, Weight};
 use crate::clock::Clock;
 use crate::config::{Config, HttpConfig, NewWork};
 use crate::journal::{
-    Binding, Journal, JournalError, KnownLane, LaneId, Misbound, OpenError, mark_shares_the_disk,
+    Binding, Journal, JournalError, KnownLane, LaneId, Misbound, OpenError, backups_share_the_disk,
+    mark_shares_the_disk,
 };
 use crate::keys::OpenKeys;
 use alloy::primitives::Address;
@@ -90,15 +91,7 @@ pub async fn run(config: &Config, machine: Machine<'_>) -> CheckReport {
             }
         }
     }
-    if let Some(directory) = config.journal.file().and_then(|file| file.copy_dir.as_ref()) {
-        let said = directory.display().to_string();
-        let copies = if directory.is_dir() {
-            Finding::fine("copies", said)
-        } else {
-            Finding::fault("copies", format!("journal.copy_dir: there is no directory {said}"))
-        };
-        found.push(("journal".to_owned(), copies));
-    }
+    found.extend(of_backups(config).map(|finding| ("journal".to_owned(), finding)));
     if chains.len() == config.chains.len() {
         let orphans = Orphans::among(&seen.known_lanes, &chains);
         let told = orphans.sentences().map(|said| Finding::fault("left open", said));
@@ -117,6 +110,24 @@ fn of_the_port(http: &HttpConfig) -> impl Iterator<Item = Finding> {
         told.unwrap_or_else(|| Finding::fine("http.tls", tls.to_string()))
     });
     in_the_clear.into_iter().chain(tls)
+}
+
+/// Whether backups are where a disk that is lost does not take them along.
+fn of_backups(config: &Config) -> Option<Finding> {
+    let file = config.journal.file()?;
+    let plan = file.backups.as_ref()?;
+    let directory = plan.directory.display();
+    Some(if !plan.directory.is_dir() {
+        Finding::fault("backups", format!("journal.backup_dir: there is no directory {directory}"))
+    } else if backups_share_the_disk(file, plan) {
+        let said = format!(
+            "journal.backup_dir: {directory} is on the disk of the journal, and lost with it: name a directory on \
+             another one"
+        );
+        Finding::warning("backups", said)
+    } else {
+        Finding::fine("backups", directory.to_string())
+    })
 }
 
 /// Where keys are held that are in memory.

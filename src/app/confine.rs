@@ -130,13 +130,16 @@ mod linux {
 
     /// The directories of the files that it writes.
     fn written(config: &Config) -> Vec<PathBuf> {
-        let (mark, copies) = match &config.journal {
-            JournalPlace::File(file) => (file.mark_path.clone(), file.copy_dir.clone()),
+        let (mark, backups) = match &config.journal {
+            JournalPlace::File(file) => {
+                let backups = file.backups.as_ref().map(|plan| plan.directory.clone());
+                (file.mark_path.clone(), backups)
+            }
             JournalPlace::Server(_) => (None, None),
         };
-        // What is mounted on the directory of copies later is beneath the one that it is in.
+        // What is mounted on the directory of backups later is beneath the one that it is in.
         let ceiling = config.keys.socket.is_none().then(|| config.keys.ceiling_file.clone());
-        let all = [Some(config.journal.beside("")), mark, copies, ceiling];
+        let all = [Some(config.journal.beside("")), mark, backups, ceiling];
         all.into_iter().flatten().map(|file| directory(&file)).collect()
     }
 

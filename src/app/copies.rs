@@ -1,8 +1,8 @@
-//! Copies of the journal: one that is kept while the Signer runs, and the commands that make one and put one
-//! in place.
+//! Backups of the journal: those that are made while the Signer runs, and the commands that make one and put one in
+//! place.
 
-use crate::config::{ChainConfig, Config, DatabaseUrl, JournalPlace};
-use crate::journal::{Audit, Copier, HistoryHead, Journal, NotCopied, OpenError};
+use crate::config::{BackupPlan, ChainConfig, Config, DatabaseUrl, JournalPlace};
+use crate::journal::{Audit, HistoryHead, Journal, NotCopied, OpenError, RegularBackups};
 use alloy::primitives::Address;
 use clap::Subcommand;
 use std::error::Error;
@@ -22,7 +22,8 @@ pub enum CopyCommand {
     /// Put a copy in the place of a journal that is gone. The Signer must not be running. What the copy may
     /// have forgotten is learnt from the chains after the next start, before anything new is billed.
     Restore {
-        /// A backup, or the directory of `journal.copy_dir`.
+        /// A backup, or a directory of backups (`journal.backup_dir`) with a single one in it; of several it is told
+        /// how far each goes.
         from: PathBuf,
         /// A head that was kept elsewhere, ROW:DIGEST: the copy must hold that very row. May be given
         /// several times.
@@ -84,8 +85,8 @@ pub enum JournalCommand {
         #[arg(long)]
         owner_url_file: Option<PathBuf>,
     },
-    /// Bring the tables of a journal on a PostgreSQL server to the version of this program, before it is started.
-    /// Signers of the version before serve and stand by meanwhile. Where they are of that version nothing is done.
+    /// Bring the tables of a journal on a PostgreSQL server to the version of this program, before it is started and
+    /// while every Signer is stopped. Where they are of that version nothing is done.
     Migrate {
         /// A file with the URL of the role that owns the tables.
         #[arg(long)]
@@ -112,8 +113,7 @@ fn migrate(journal: &JournalPlace, owner: &Path) -> Result<String, Box<dyn Error
         format!("the tables of {journal} are of version {to} already: nothing was done")
     } else {
         format!(
-            "brought the tables of {journal} from version {from} to version {to}: start this program on the \
-             machines that stand by, and then stop the Signer that serves"
+            "brought the tables of {journal} from version {from} to version {to}: start this program everywhere"
         )
     })
 }
@@ -194,8 +194,8 @@ pub fn progress() -> impl FnMut(u64, u64) + Send {
     }
 }
 
-/// Keeps a copy while the Signer runs. One that cannot be kept holds up nothing.
-pub(super) fn keep(journal: &Journal, directory: &Path) -> Option<Copier> {
-    let kept = journal.keep_copy(directory);
-    kept.inspect_err(|problem| warn!(%problem, "no copy of the journal is kept")).ok()
+/// Makes backups while the Signer runs. What hinders them holds up nothing else.
+pub(super) fn keep(journal: &Journal, plan: BackupPlan) -> Option<RegularBackups> {
+    let kept = journal.keep_backups(plan);
+    kept.inspect_err(|problem| warn!(%problem, "no backups of the journal are made")).ok()
 }

@@ -42,14 +42,46 @@ pub struct JournalConfig {
     pub path: PathBuf,
     /// Where its mark is; none where that is `<path>.mark`.
     pub mark_path: Option<PathBuf>,
-    /// The directory in which a copy of it is kept, a second behind at most; none where none is.
-    pub copy_dir: Option<PathBuf>,
+    /// How backups are made of it while a Signer runs; none where none are.
+    pub backups: Option<BackupPlan>,
     /// No new work is accepted with less than this free on its disk, in bytes: 1 MiB to 1 TiB.
     pub min_free_bytes: u64,
     /// How many commits may wait for the writer: 1 to 100000.
     pub queue_length: usize,
     /// How long refusals are kept, an hour to ten years; none where they are not.
     pub keep_refusals: Option<Duration>,
+}
+
+/// Backups that a running Signer makes by itself.
+#[derive(Debug, Clone)]
+pub struct BackupPlan {
+    /// The directory that they are in.
+    pub directory: PathBuf,
+    /// How long after one the next one is made: 1 s to 30 days.
+    pub every: Duration,
+    /// How many of them are kept: 1 to 10000.
+    pub keep: usize,
+}
+
+impl BackupPlan {
+    /// None where no directory is named.
+    fn read(reader: &mut TableReader<'_>) -> Result<Option<Self>, Reported> {
+        let directory = reader.optional("backup_dir", &path("the path of a directory for backups"));
+        let every = reader.get("backup_every", &time(seconds(1)..=seconds(30 * 86_400)));
+        let keep = reader.get("backup_keep", &whole(1..=10_000));
+        let replaced = if reader.has("copy_dir") {
+            reader.know(&["copy_dir"]);
+            let problem = "not understood any more: set journal.backup_dir, where a whole backup is made every \
+                           journal.backup_every; whoever must not lose a second has the journal on a PostgreSQL \
+                           server (docs/postgres.md)";
+            Err(reader.fault("copy_dir", problem))
+        } else {
+            Ok(())
+        };
+        let (directory, every, keep) = (directory?, every?, keep?);
+        replaced?;
+        Ok(directory.map(|directory| Self { directory, every, keep }))
+    }
 }
 
 /// A journal on a PostgreSQL server.
@@ -81,7 +113,7 @@ impl JournalPlace {
     pub(super) fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let file = reader.optional("path", &path("the path of the journal file"));
         let mark = reader.optional("mark_path", &path("the path of the mark's file"));
-        let copies = reader.optional("copy_dir", &path("the path of a directory for a copy"));
+        let backups = BackupPlan::read(reader);
         let min_free_bytes = reader.get("min_free", &size(1 << 20..=1 << 40));
         let queue_length = reader.get("queue_length", &whole(1..=100_000));
         let times = seconds(3_600)..=seconds(3_650 * 86_400);
@@ -98,7 +130,7 @@ impl JournalPlace {
             return Ok(Self::File(JournalConfig {
                 path: file?.unwrap_or_else(|| USUAL_FILE.into()),
                 mark_path: mark?,
-                copy_dir: copies?,
+                backups: backups?,
                 min_free_bytes: min_free_bytes?,
                 queue_length: queue_length?,
                 keep_refusals: keep_refusals?,
@@ -241,10 +273,10 @@ fn fits_a_url(reader: &TableReader<'_>) -> Result<(), Reported> {
             "set beside journal.url; keep one of the two: a journal is in a file or on a server";
         fits = Err(reader.fault("path", problem));
     }
-    if reader.has("copy_dir") {
+    if reader.has("backup_dir") {
         let problem = "goes with a journal in a file: leave it out, and have the server backed up and \
                        followed by a standby";
-        fits = Err(reader.fault("copy_dir", problem));
+        fits = Err(reader.fault("backup_dir", problem));
     }
     fits
 }

@@ -94,7 +94,7 @@ mod tests {
     fn install(room: &Path, more: &str) -> std::path::PathBuf {
         let text =
             include_str!("tests/local.toml").replace("secret = ", "secret_file = \"secrets/a\" # ");
-        let text = text.replace("path = \"data/local.sqlite\"", "copy_dir = \"copies\"");
+        let text = text.replace("path = \"data/local.sqlite\"", "backup_dir = \"backups\"");
         let text = text.replace("keystore:billing", "file:keys/a");
         std::fs::create_dir(room.join("secrets")).unwrap();
         for (name, text) in
@@ -113,7 +113,8 @@ mod tests {
         let config = Config::load(Some(&file)).unwrap_or_else(|why| panic!("{why}"));
         let journal = config.journal.file().unwrap();
         assert_eq!(journal.path, room.path().join("data/journal.sqlite"));
-        assert_eq!(journal.copy_dir, Some(room.path().join("copies")));
+        let backups = journal.backups.as_ref().map(|plan| plan.directory.clone());
+        assert_eq!(backups, Some(room.path().join("backups")));
         assert_eq!(config.keys.directory, room.path().join("keys"));
         assert_eq!(config.keys.ceiling_file, room.path().join("data/journal.sqlite.signed"));
         let FamilyConfig::Evm(_) = &config.chains[0].family else { panic!("{config:?}") };

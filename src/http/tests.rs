@@ -54,7 +54,7 @@ impl House {
         let config = JournalConfig {
             path,
             mark_path: None,
-            copy_dir: None,
+            backups: None,
             min_free_bytes: 1,
             queue_length: 8,
             keep_refusals: Some(Duration::from_hours(24)),

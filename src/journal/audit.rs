@@ -89,7 +89,7 @@ impl Journal {
         let conn = open::read(&Files::at(path))?;
         let mut look = || {
             let shape: Option<String> = shape::fault(&conn, migrate::newest(migrate::STEPS))?;
-            let mut audit = watched(&conn, kept, watch)?;
+            let mut audit = watched(&*conn, kept, watch)?;
             audit.faults.extend(shape.map(|problem| format!("the file {problem}")));
             Ok::<_, SqlError>(audit)
         };

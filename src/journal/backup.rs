@@ -1,17 +1,25 @@
-//! Copies of a journal, made beside whoever has it open, and put in its place when it is lost.
+//! Backups of a journal, made beside whoever has it open by SQLite's own online backup, and put in its place when
+//! it is lost.
 
 use super::audit::{Audit, HistoryHead};
-use super::duplicate::{CopyFault, Duplicate, Original};
-use super::files::{Files, beside, give_name};
+use super::files::{Files, beside, give_name, make};
 use super::open::{self, OpenError};
 use super::seen::{self, CopyContents, SeenCopy};
-use super::{Journal, copier};
+use super::{Journal, regular};
 use crate::config::JournalConfig;
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
-/// How often a copy is begun anew because a Signer was started or stopped, or wrote too fast.
-const TRIES: usize = 5;
+/// How many pages are copied at once: 1 MiB.
+const PAGES: i32 = 256;
+
+/// How long the disk is left to others after that.
+pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
 /// Why a journal was not copied, or a copy not put in place. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +31,10 @@ pub enum NotCopied {
     InPlace(PathBuf),
     /// The copy could not be made.
     #[error("the journal could not be copied: {0}")]
-    Fault(#[from] CopyFault),
+    Fault(#[from] rusqlite::Error),
+    /// The process that makes it ends.
+    #[error("the copy was not finished, because this process ends")]
+    Stopped,
     /// The copy is not a journal that can be used.
     #[error(transparent)]
     Unusable(#[from] OpenError),
@@ -38,12 +49,12 @@ pub enum NotCopied {
     Several(Vec<SeenCopy>),
     /// There is none of that name.
     #[error(
-        "there is no file at {0}: name a file that `merchant-signer backup` made, or the directory of \
-         journal.copy_dir"
+        "there is no file at {0}: name a file that `merchant-signer backup` made, or a directory of \
+         backups (journal.backup_dir)"
     )]
     NoCopy(PathBuf),
     /// A directory has none.
-    #[error("there is no copy of a journal in {0}")]
+    #[error("there is no backup of a journal in {0}")]
     None(PathBuf),
     /// The system does not allow it.
     #[error("{path}: {problem}")]
@@ -68,12 +79,14 @@ impl Journal {
     ///
     /// The copy has no mark, so wherever it is opened it counts as an old one.
     pub fn back_up(from: &Path, to: &Path, watch: AuditWatch<'_>) -> Result<Audit, NotCopied> {
-        let audit = copy(from, to, &[], watch)?;
-        name(to)?;
-        Ok(audit)
+        let left_to_others = || {
+            sleep(PAUSE);
+            Ok(())
+        };
+        back_up(from, to, watch, &left_to_others)
     }
 
-    /// Puts the copy at `from`, a file or a directory of `journal.copy_dir`, in the place of a journal that
+    /// Puts the copy at `from`, a file or a directory of backups, in the place of a journal that
     /// is gone, with each of `kept` among its rows. Its mark goes: what the copy may have forgotten is learnt
     /// after the next start.
     pub fn restore(
@@ -87,9 +100,9 @@ impl Journal {
         put_in_place(&files, &Self::the_copy(from)?, kept, watch)
     }
 
-    /// The copy that is meant: a file, or the only one in a directory of `journal.copy_dir`.
+    /// The copy that is meant: a file, or the only one in a directory of backups.
     pub fn the_copy(from: &Path) -> Result<PathBuf, NotCopied> {
-        if from.is_dir() { copier::only_copy(from) } else { Ok(from.to_owned()) }
+        if from.is_dir() { regular::only_backup(from) } else { Ok(from.to_owned()) }
     }
 
     /// Looks at a copy, and changes nothing.
@@ -110,6 +123,19 @@ impl Journal {
     }
 }
 
+/// Copies the journal at `from` as [`Journal::back_up`] does. Between two steps it waits as `pause` does, and is given
+/// up where that fails.
+pub(super) fn back_up(
+    from: &Path,
+    to: &Path,
+    watch: AuditWatch<'_>,
+    pause: Pause<'_>,
+) -> Result<Audit, NotCopied> {
+    let audit = copy((from, to), &[], watch, pause)?;
+    name(to)?;
+    Ok(audit)
+}
+
 /// Puts an audited copy where no journal is, without a mark.
 fn put_in_place(
     files: &Files,
@@ -117,23 +143,33 @@ fn put_in_place(
     kept: &[HistoryHead],
     watch: AuditWatch<'_>,
 ) -> Result<Audit, NotCopied> {
-    let audit = copy(from, files.path(), kept, watch)?;
+    let audit = copy((from, files.path()), kept, watch, &|| Ok(()))?;
     files.remove_mark().map_err(at(files.path()))?;
     name(files.path())?;
     Ok(audit)
 }
+
+/// Waits between two steps, or says why there is to be none.
+pub(super) type Pause<'a> = &'a dyn Fn() -> Result<(), NotCopied>;
 
 /// The name of a copy that is not known to be whole.
 fn unfinished(to: &Path) -> PathBuf {
     beside(to, ".part")
 }
 
+/// Takes away a database and what SQLite has written beside it.
+pub(super) fn remove_all(path: &Path) {
+    for ending in ["", "-journal", "-wal", "-shm"] {
+        remove(&beside(path, ending));
+    }
+}
+
 /// Makes an audited copy beside `to`.
 fn copy(
-    from: &Path,
-    to: &Path,
+    (from, to): (&Path, &Path),
     kept: &[HistoryHead],
     watch: AuditWatch<'_>,
+    pause: Pause<'_>,
 ) -> Result<Audit, NotCopied> {
     for path in [to.to_owned(), beside(to, "-wal")] {
         if path.symlink_metadata().is_ok() {
@@ -144,39 +180,49 @@ fn copy(
         return Err(NotCopied::NoCopy(from.to_owned()));
     }
     let part = unfinished(to);
-    let made = whole_copy(from, &part).map_err(NotCopied::from).and_then(|()| {
-        open::integrity(&part)?;
+    // A process that was killed may have left one.
+    remove_all(&part);
+    let made = whole_copy(from, &part, pause).and_then(|()| {
+        integrity(&part)?;
         let audit = Journal::audit_watched(&part, kept, watch)?;
         if audit.faults.is_empty() { Ok(audit) } else { Err(NotCopied::Faulty(audit.faults)) }
     });
-    // Whoever looks at a database leaves an empty log where it is.
-    remove(&beside(&part, "-wal"));
-    remove(&beside(&part, "-shm"));
     if made.is_err() {
-        remove(&part);
+        remove_all(&part);
     }
     made
 }
 
-/// All of the database in one file.
-fn whole_copy(from: &Path, part: &Path) -> Result<(), CopyFault> {
-    let fault = |problem| CopyFault::Io { path: from.to_owned(), problem };
-    let original = Original::open(from, beside(from, "-wal")).map_err(fault)?;
-    let log = beside(part, "-wal");
-    let mut tried = 0_usize;
-    loop {
-        let made = Duplicate::begin(&original, part, &log).and_then(|mut copy| {
-            while !copy.read_on()? {}
-            copy.merge()
-        });
-        tried = tried.saturating_add(1);
-        match made {
-            Err(CopyFault::Overtaken | CopyFault::Replaced) if tried < TRIES => {}
-            other => {
-                remove(&log);
-                return other;
-            }
-        }
+/// All of the database in one durable file, as it is when copying begins: a commit that comes later is not in it, and
+/// waits for nothing.
+fn whole_copy(from: &Path, part: &Path, pause: Pause<'_>) -> Result<(), NotCopied> {
+    let files = Files::at(from);
+    let original = open::beside(&files)?;
+    // What is read in one transaction stays as it was at its first read.
+    original.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
+    make(part).map_err(at(part))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut copy = Connection::open_with_flags(part, flags)?;
+    // Nothing is to be rolled back, and all of it is made durable at once.
+    copy.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")?;
+    let backup = Backup::new(&original, &mut copy)?;
+    while backup.step(PAGES)? != StepResult::Done {
+        pause()?;
+    }
+    drop(backup);
+    drop(copy);
+    original.execute_batch("COMMIT")?;
+    files.tidy(&original)?;
+    File::open(part).and_then(|file| file.sync_all()).map_err(at(part))
+}
+
+/// Looks at every page and index of a journal that no process has open.
+fn integrity(path: &Path) -> Result<(), OpenError> {
+    let conn = open::read(&Files::at(path))?;
+    let looked = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
+    match looked.map_err(|e| open::refused(path, &e))? {
+        well if well == "ok" => Ok(()),
+        problem => Err(OpenError::NotWhole { path: path.to_owned(), problem }),
     }
 }
 

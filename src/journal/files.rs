@@ -1,15 +1,14 @@
 //! The files of a journal: the database, and its high-water mark beside it.
 
-use super::duplicate::sync_directory;
+use super::held::{HeldFile, Lock};
 use super::open::{OpenError, refused, unwritable};
 use crate::config::JournalConfig;
 use crate::owner_only::open_to_everybody;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use rustix::fs::{CWD, RenameFlags, StatVfsMountFlags, renameat_with};
 use std::ffi::OsString;
-use std::fmt;
-use std::fs::{DirBuilder, Metadata};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use std::time::Duration;
 
 /// 3.7.0 to 3.51.2 can corrupt a WAL that is reset. <https://sqlite.org/wal.html>
 const OLDEST_SQLITE: i32 = 3_051_003;
-/// How long to wait for a process that is just ending to let go of the file.
+/// How long to wait for another connection to let go of the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How much room there is.
@@ -82,14 +81,7 @@ impl Files {
     /// Whether one snapshot of a disk holds both: then it brings the mark back with the database, and by the
     /// mark nobody notices. Where that cannot be told, it is assumed.
     pub(super) fn mark_shares_the_disk(&self) -> bool {
-        let directory = |file: &Path| {
-            let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-            std::fs::metadata(parent.unwrap_or(Path::new("."))).map(|found| found.dev()).ok()
-        };
-        match (directory(&self.path), directory(&self.mark)) {
-            (Some(journal), Some(mark)) => journal == mark,
-            (None, _) | (_, None) => true,
-        }
+        share_a_disk(&self.path, &self.mark)
     }
 
     /// Where the database is.
@@ -100,20 +92,14 @@ impl Files {
     /// Makes an empty file where there is none, in a directory that is made for it where there is none either.
     pub(super) fn create(&self) -> Result<(), OpenError> {
         let path = &self.path;
-        let problem = |e: &dyn fmt::Display| unwritable(path, e);
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             let closed = DirBuilder::new().recursive(true).mode(0o700).create(parent);
-            closed.map_err(|e| problem(&e))?;
+            closed.map_err(|e| unwritable(path, &e))?;
         }
-        let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        match made {
-            Ok(file) => drop(file),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(OpenError::Exists(path.to_owned()));
-            }
-            Err(e) => return Err(problem(&e)),
-        }
-        Ok(())
+        make(path).map_err(|e| {
+            let exists = e.kind() == io::ErrorKind::AlreadyExists;
+            if exists { OpenError::Exists(path.to_owned()) } else { unwritable(path, &e) }
+        })
     }
 
     /// The same journal as it is called while nobody knows whether it is whole.
@@ -134,7 +120,7 @@ impl Files {
     #[cfg(feature = "postgres")]
     pub(super) fn finish(&self, part: &Self) -> Result<(), OpenError> {
         let (path, problem) = (&self.path, |e: io::Error| unwritable(&self.path, &e));
-        std::fs::File::open(&part.path).and_then(|file| file.sync_all()).map_err(problem)?;
+        File::open(&part.path).and_then(|file| file.sync_all()).map_err(problem)?;
         match give_name(&part.path, path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 Err(OpenError::Exists(path.clone()))
@@ -143,27 +129,48 @@ impl Files {
         }
     }
 
-    /// Connects to the database without changing a byte of it.
-    pub(super) fn connect(&self) -> Result<Connection, OpenError> {
-        let path = &self.path;
+    /// Connects to the database for this process alone, without changing a byte of it.
+    pub(super) fn connect(&self) -> Result<HeldFile, OpenError> {
+        self.refuse_unfit()?;
+        let lock = Lock::take(&self.path)?;
+        let conn = self.shared().map_err(|e| refused(&self.path, &e))?;
+        // A full disk has no room for the file (`-shm`) by which connections share a log. Without sharing none is
+        // needed: then no backup can be made until the next start.
+        let conn = if look(&conn).is_err_and(|e| is_without_room(&e)) {
+            drop(conn);
+            let alone = self.shared().and_then(|conn| {
+                conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE;").map(|()| conn)
+            });
+            alone.map_err(|e| refused(&self.path, &e))?
+        } else {
+            conn
+        };
+        Ok(HeldFile::new(conn, lock))
+    }
+
+    /// A database that is there, that not everybody can write, and a library that can be trusted with it.
+    fn refuse_unfit(&self) -> Result<(), OpenError> {
         if rusqlite::version_number() < OLDEST_SQLITE {
             return Err(OpenError::Unsuitable(format!(
                 "SQLite {} is too old",
                 rusqlite::version()
             )));
         }
-        let Ok(file) = std::fs::metadata(path) else {
-            return Err(OpenError::Missing(path.to_owned()));
+        let Ok(file) = std::fs::metadata(&self.path) else {
+            return Err(OpenError::Missing(self.path.clone()));
         };
-        self.refuse_where_everybody_writes(&file)?;
+        self.refuse_where_everybody_writes(&file)
+    }
+
+    /// A connection beside whatever others there are.
+    fn shared(&self) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(path, flags).map_err(|e| refused(path, &e))?;
-        conn.busy_timeout(PATIENCE).map_err(|e| refused(path, &e))?;
+        let conn = Connection::open_with_flags(&self.path, flags)?;
+        conn.busy_timeout(PATIENCE)?;
         conn.set_prepared_statement_cache_capacity(64);
-        steady_plans(&conn).map_err(|e| refused(path, &e))?;
+        steady_plans(&conn)?;
         // Until it is known that the file and its log belong together, neither is changed.
-        merge_when_closed(&conn, false).map_err(|e| refused(path, &e))?;
-        conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE;").map_err(|e| refused(path, &e))?;
+        merge_when_closed(&conn, false)?;
         Ok(conn)
     }
 
@@ -180,22 +187,31 @@ impl Files {
         Ok(())
     }
 
-    /// Connects to a database that is only to be read. Where nothing may be written beside it, that needs
-    /// one that was closed.
-    pub(super) fn connect_to_read(&self) -> Result<Connection, OpenError> {
-        let conn = self.connect()?;
+    /// Connects to a database that is only to be read, and that no other process works on. Where nothing may be
+    /// written beside it, that needs one that was closed.
+    pub(super) fn connect_to_read(&self) -> Result<HeldFile, OpenError> {
+        self.refuse_unfit()?;
+        let lock = Lock::take(&self.path)?;
+        let conn = self.connect_beside()?;
+        self.tidy(&conn)?;
+        Ok(HeldFile::new(conn, lock))
+    }
+
+    /// The same, whoever works on it meanwhile.
+    pub(super) fn connect_beside(&self) -> Result<Connection, OpenError> {
+        self.refuse_unfit()?;
         let unclosed = self.is_unclosed();
-        let look = conn.pragma_query_value(None, "schema_version", |_| Ok(()));
-        match look.map_err(|e| (e.sqlite_error_code(), e)) {
-            Ok(()) => {}
-            Err((Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen), _)) if !unclosed => {
-                return self.connect_to_the_file_alone();
-            }
-            Err((_, other)) => return Err(refused(&self.path, &other)),
+        let conn = self.shared().map_err(|e| refused(&self.path, &e))?;
+        match look(&conn) {
+            Ok(()) => Ok(conn),
+            Err(e) if !unclosed && writes_nothing(&e) => self.connect_to_the_file_alone(),
+            Err(e) => Err(refused(&self.path, &e)),
         }
-        // An empty log is taken away again; one that holds something stays as it is.
-        merge_when_closed(&conn, !unclosed).map_err(|e| refused(&self.path, &e))?;
-        Ok(conn)
+    }
+
+    /// Has an empty log taken away again when the connection is closed. One that holds something stays as it is.
+    pub(super) fn tidy(&self, conn: &Connection) -> Result<(), OpenError> {
+        merge_when_closed(conn, !self.is_unclosed()).map_err(|e| refused(&self.path, &e))
     }
 
     /// No lock is taken and no log is read: right for a closed file that nobody can write, and to see what a
@@ -209,7 +225,7 @@ impl Files {
         conn.map_err(|e| refused(&self.path, &e))
     }
 
-    /// Takes the database for this process alone, and makes its commits durable.
+    /// Makes the commits of the database durable.
     pub(super) fn hold(&self, conn: &Connection) -> Result<(), OpenError> {
         conn.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
@@ -250,10 +266,43 @@ impl Files {
     }
 }
 
+/// Reads the first page, by which a database tells that it is one.
+fn look(conn: &Connection) -> rusqlite::Result<()> {
+    conn.pragma_query_value(None, "schema_version", |_| Ok(()))
+}
+
+/// Whether nothing can be written beside the file.
+fn writes_nothing(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)) || is_without_room(error)
+}
+
+fn is_without_room(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|e| e.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
+}
+
+/// Makes an empty file for its owner alone, where there is none.
+pub(super) fn make(path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop)
+}
+
 /// Gives a file that is whole its name, durably. None is replaced.
 pub(super) fn give_name(part: &Path, to: &Path) -> io::Result<()> {
     renameat_with(CWD, part, CWD, to, RenameFlags::NOREPLACE)?;
-    sync_directory(to)
+    let directory = to.parent().filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Whether the directories of two files are on one disk. Where that cannot be told, it is assumed.
+pub(super) fn share_a_disk(one: &Path, other: &Path) -> bool {
+    let disk = |file: &Path| {
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        std::fs::metadata(parent.unwrap_or(Path::new("."))).map(|found| found.dev()).ok()
+    };
+    match (disk(one), disk(other)) {
+        (Some(one), Some(other)) => one == other,
+        (None, _) | (_, None) => true,
+    }
 }
 
 /// A mark is kept where its directory is there.
@@ -266,7 +315,7 @@ pub(super) fn find_place_for_mark(mark: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// How much room there is on the disk of a file or directory that is there.
+/// How much room there is on the disk of a file or directory.
 pub(super) fn space(path: &Path) -> io::Result<Space> {
     let stat = rustix::fs::statvfs(path)?;
     if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
@@ -295,12 +344,7 @@ fn steady_plans(conn: &Connection) -> rusqlite::Result<()> {
 
 /// A pragma that is not understood is ignored without a word: so ask.
 fn read_back(conn: &Connection) -> Result<(), OpenError> {
-    let wanted = [
-        ("locking_mode", "exclusive"),
-        ("journal_mode", "wal"),
-        ("synchronous", "2"),
-        ("foreign_keys", "1"),
-    ];
+    let wanted = [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")];
     for (pragma, want) in wanted {
         let got = conn.pragma_query_value(None, pragma, |row| {
             row.get_ref(0).map(|value| match value {

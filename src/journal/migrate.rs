@@ -1,6 +1,7 @@
 //! From one version of the schema to the next. `schema.sql` is the oldest version that is kept; each
-//! later one is a step here, and a new journal is made by taking them all. A file is brought to the newest
-//! version by whoever opens it, tables on a server by their owner (postgres/steps.rs).
+//! later one is a step here, for files and for servers, and a new journal is made by taking them all. A step is taken
+//! while no Signer has the journal, all of them in one transaction: in a file by whoever opens it, on a server by the
+//! owner of its tables (postgres/steps.rs).
 //!
 //! A step that was released is never changed. docs/versions.md says what is promised.
 
@@ -22,12 +23,9 @@ pub(super) struct Migration {
     pub(super) to: i64,
     /// How, in a file.
     pub(super) in_file: &'static str,
-    /// How, on a server, where Signers of the version before serve meanwhile, and everything that they do waits.
+    /// How, on a server.
     #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "for a server"))]
     pub(super) on_server: &'static str,
-    /// The oldest version that a program has to know to use its tables on a server afterwards.
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "for a server"))]
-    pub(super) min_writer: i64,
 }
 
 /// The steps that a program knows.

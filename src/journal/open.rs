@@ -2,6 +2,7 @@
 //! program writes.
 
 use super::files::{self, Files};
+use super::held::HeldFile;
 use super::mark::{self, HighWaterMark};
 use super::migrate::Migration;
 use super::networks::Renamed;
@@ -194,13 +195,13 @@ impl Journal {
         // A long log is written to the file between commits, and never by one.
         conn.pragma_update(None, "wal_autocheckpoint", 0).map_err(|e| refused(&config.path, &e))?;
         let problem = |e: SqlError| unanswered(&config.path, &e);
-        let left_ms = doubt::left_ms(&conn).map_err(problem)?;
+        let left_ms = doubt::left_ms(&*conn).map_err(problem)?;
         let mark = HighWaterMark::of(files.clone(), clock);
-        let old_copy = mark.is_contradicted_by(&conn).map_err(problem)?;
+        let old_copy = mark.is_contradicted_by(&*conn).map_err(problem)?;
         let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
         start.write(&conn, disk.as_ref()).map_err(problem)?;
-        let pauses = Arc::new(RwLock::new(pause::all(&conn).map_err(problem)?));
-        let renamed = Arc::new(Renamed::read(&conn).map_err(problem)?);
+        let pauses = Arc::new(RwLock::new(pause::all(&*conn).map_err(problem)?));
+        let renamed = Arc::new(Renamed::read(&*conn).map_err(problem)?);
         let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
         let figures = Arc::new(Figures::default());
         let (counted, closed) = (Arc::clone(&figures), None);
@@ -249,13 +250,13 @@ impl Journal {
         let problem = |e: &dyn std::fmt::Display| unwritable(path, e);
         let conn = oldest(files)?;
         migrate::migrate(&conn, migrate::STEPS).map_err(|e| problem(&e))?;
-        mark::first(&conn, files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
+        mark::first(&*conn, files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
         files::merge_when_closed(&conn, true).map_err(|e| problem(&e))
     }
 }
 
 /// Makes the tables of the oldest version in an empty file.
-fn oldest(files: &Files) -> Result<Connection, OpenError> {
+fn oldest(files: &Files) -> Result<HeldFile, OpenError> {
     let conn = files.connect()?;
     files.hold(&conn)?;
     conn.execute_batch(&format!(
@@ -269,7 +270,7 @@ fn oldest(files: &Files) -> Result<Connection, OpenError> {
 
 /// Makes the tables of this version in an empty file, for a history that comes from elsewhere.
 #[cfg(feature = "postgres")]
-pub(super) fn empty(files: &Files) -> Result<Connection, OpenError> {
+pub(super) fn empty(files: &Files) -> Result<HeldFile, OpenError> {
     let conn = oldest(files)?;
     for step in migrate::STEPS {
         conn.execute_batch(step.in_file)
@@ -281,7 +282,7 @@ pub(super) fn empty(files: &Files) -> Result<Connection, OpenError> {
 
 /// Opens an existing journal for this process alone, and brings it to the version of this program.
 /// What is no journal, or of a version that this program cannot read, is left as it is.
-pub(super) fn open(files: &Files) -> Result<Connection, OpenError> {
+pub(super) fn open(files: &Files) -> Result<HeldFile, OpenError> {
     let path = files.path();
     let problem = |e: rusqlite::Error| refused(path, &e);
     let unclosed = files.is_unclosed();
@@ -324,7 +325,7 @@ pub(super) fn bring_up(
 }
 
 /// Opens a journal that no process has open, to look at it. Nothing is changed, whatever it is.
-pub(super) fn read(files: &Files) -> Result<Connection, OpenError> {
+pub(super) fn read(files: &Files) -> Result<HeldFile, OpenError> {
     let path = files.path();
     let unclosed = files.is_unclosed();
     let conn = files.connect_to_read()?;
@@ -338,14 +339,12 @@ pub(super) fn read(files: &Files) -> Result<Connection, OpenError> {
     Ok(conn)
 }
 
-/// Looks at every page and index of a journal that no process has open.
-pub(super) fn integrity(path: &Path) -> Result<(), OpenError> {
-    let conn = read(&Files::at(path))?;
-    let looked = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
-    match looked.map_err(|e| refused(path, &e))? {
-        well if well == "ok" => Ok(()),
-        problem => Err(OpenError::NotWhole { path: path.to_owned(), problem }),
-    }
+/// Connects to a journal that is only to be copied, whoever works on it meanwhile. Nothing is changed, whatever it
+/// is.
+pub(super) fn beside(files: &Files) -> Result<Connection, OpenError> {
+    let conn = files.connect_beside()?;
+    version(files.path(), &conn)?;
+    Ok(conn)
 }
 
 /// The version of a journal, if it is one that this program can bring to its own.

@@ -2,7 +2,7 @@
 
 use super::audit::{Audit, HistoryHead};
 use super::backup::AuditWatch;
-use super::files::Files;
+use super::files::{Files, share_a_disk};
 use super::open::OpenError;
 #[cfg(feature = "postgres")]
 use super::postgres::{Migrated, ServerAndOwner, ServerConfig, to_server};
@@ -10,7 +10,7 @@ use super::standby::Turn;
 use super::{Journal, Setup};
 #[cfg(feature = "postgres")]
 use crate::clock::Clock;
-use crate::config::{DatabaseUrl, JournalPlace};
+use crate::config::{BackupPlan, DatabaseUrl, JournalConfig, JournalPlace};
 
 /// Who makes the tables of a journal on a server.
 const NO_OWNER: OpenError = OpenError::NoOwner(
@@ -43,6 +43,11 @@ pub fn mark_shares_the_disk(place: &JournalPlace) -> bool {
         JournalPlace::File(file) => Files::of(file).mark_shares_the_disk(),
         JournalPlace::Server(_) => false,
     }
+}
+
+/// Whether the loss of one disk takes the journal and the backups that are made of it.
+pub fn backups_share_the_disk(file: &JournalConfig, backups: &BackupPlan) -> bool {
+    share_a_disk(&file.path, &backups.directory.join("backup"))
 }
 
 impl Journal {
@@ -124,7 +129,7 @@ impl Journal {
         }
     }
 
-    /// Has `owner` bring the tables on a server to the version of this program, while Signers serve with them.
+    /// Has `owner` bring the tables on a server to the version of this program, while no Signer has them.
     /// Tells which version they had, and which they have.
     pub fn migrate_at(place: &JournalPlace, owner: &DatabaseUrl) -> Result<(i64, i64), OpenError> {
         match (place, owner) {

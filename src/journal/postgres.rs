@@ -243,7 +243,7 @@ fn tables(
     session.batch(include_str!("postgres/schema.sql"))?;
     let token = Token::random()?;
     session.name(token);
-    steps::note(&session, migrate::OLDEST, migrate::OLDEST)?;
+    steps::note(&session, migrate::OLDEST)?;
     steps::take(&session, migrate::OLDEST, config.steps.0)?;
     steps::grant(&session, role)?;
     let boot = BootId::random().map_err(SqlError::foreign)?;

@@ -67,7 +67,7 @@ impl fmt::Display for SeenCopy {
 /// What the copy at `path` tells. It is not changed.
 pub(super) fn told(path: &Path) -> Result<CopyContents, OpenError> {
     let conn = open::read(&Files::at(path))?;
-    contents(&conn).map_err(|e| open::unanswered(path, &e))
+    contents(&*conn).map_err(|e| open::unanswered(path, &e))
 }
 
 fn contents(conn: &dyn Database) -> SqlResult<CopyContents> {

@@ -4,6 +4,7 @@
 //! COMMIT has returned; an error from COMMIT is neither yes nor no, so the process ends there and
 //! the next one reads what is on disk.
 
+use super::held::HeldFile;
 use super::sql::{Database, SqlResult};
 use super::start::Start;
 use super::{HistoryHead, base};
@@ -66,9 +67,11 @@ pub struct Figures {
     pub commit_seconds: Histogram,
     /// The last row of the history when it was last told.
     pub head: Mutex<Option<HistoryHead>>,
-    /// When the copy in `journal.copy_dir` last held everything, Unix ms; the start where it never did, 0
-    /// where none is kept.
-    pub copied_ms: AtomicI64,
+    /// When the newest backup in `journal.backup_dir` was begun, Unix ms; the start where there is none, 0 where none
+    /// is to be made.
+    pub backed_up_ms: AtomicI64,
+    /// How long after it the next one is to be made, ms; 0 where none is.
+    pub backup_every_ms: AtomicI64,
 }
 
 impl Figures {
@@ -92,7 +95,8 @@ impl Default for Figures {
             transaction_seconds: Histogram::new(SECONDS),
             commit_seconds: Histogram::new(SECONDS),
             head: Mutex::default(),
-            copied_ms: AtomicI64::default(),
+            backed_up_ms: AtomicI64::default(),
+            backup_every_ms: AtomicI64::default(),
         }
     }
 }
@@ -149,7 +153,7 @@ pub enum Served {
 
 /// Owns the file of a journal, and does what its handles ask for.
 pub struct Writer {
-    pub(super) conn: Connection,
+    pub(super) conn: HeldFile,
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) figures: Arc<Figures>,
     pub(super) start: Start,
@@ -194,7 +198,7 @@ impl Writer {
         let (mut writes, mut closed) = (Vec::new(), None);
         for job in group.drain(..) {
             match job {
-                Job::Read(read) => read(&self.conn)(),
+                Job::Read(read) => read(&*self.conn)(),
                 Job::Write(write) => writes.push(write),
                 Job::Close(close) => closed = Some(close),
             }
@@ -216,7 +220,7 @@ impl Writer {
     }
 
     fn commit(&self, writes: Vec<Write>) -> Served {
-        let (conn, disk, begun) = (&self.conn, self.disk.as_ref(), Instant::now());
+        let (conn, disk, begun) = (&*self.conn, self.disk.as_ref(), Instant::now());
         let Some(ran) = run_in_transaction(conn, writes, disk) else { return Served::Going };
         let kept = ran.iter().filter(|ran| ran.keep).count();
         if kept > 0 {

@@ -26,15 +26,21 @@ pub(super) fn tell(sheet: &mut Sheet, journal: &Journal, refusals: Option<&Refus
     sheet.gauges(("disk_free_bytes", help), free.into_iter().collect());
     let help = "Below how much room new work is refused (journal.min_free)";
     sheet.gauges(("disk_min_free_bytes", help), vec![([], whole(journal.min_free_bytes()))]);
-    let copied = figures.copied_ms.load(Ordering::Relaxed).div_euclid(1000);
-    let copied = (copied > 0).then_some(([], copied));
-    let help =
-        "When the copy in journal.copy_dir last held everything; the start where it never did";
-    sheet.gauges(("copy_timestamp_seconds", help), copied.into_iter().collect());
+    tell_backups(sheet, figures);
     let unkept = refusals.map(|refusals| ([], refusals.dropped()));
     let help = "Refusals that are missing in the ledger, or were forgotten before their time";
     sheet.counters(("refusals_unkept", help), unkept.into_iter().collect());
     tell_head(sheet, figures);
+}
+
+fn tell_backups(sheet: &mut Sheet, figures: &Figures) {
+    let every_ms = figures.backup_every_ms.load(Ordering::Relaxed);
+    let newest_ms = figures.backed_up_ms.load(Ordering::Relaxed);
+    let told = |ms: i64| (every_ms > 0).then_some(([], ms.div_euclid(1000))).into_iter().collect();
+    let help = "When the newest backup of the journal was begun; the start where there is none";
+    sheet.gauges(("backup_timestamp_seconds", help), told(newest_ms));
+    let help = "How often a backup is to be made (journal.backup_every)";
+    sheet.gauges(("backup_every_seconds", help), told(every_ms));
 }
 
 fn tell_head(sheet: &mut Sheet, figures: &Figures) {

@@ -207,7 +207,7 @@ async fn committed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Si
     let config = JournalConfig {
         path,
         mark_path: None,
-        copy_dir: None,
+        backups: None,
         min_free_bytes: 1,
         queue_length: 8,
         keep_refusals: None,

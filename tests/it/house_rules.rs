@@ -3,7 +3,6 @@
 //!
 //! Reads the sources as text and needs nothing else of the crate but the words for batch states.
 
-mod columns;
 mod cycles;
 mod documents;
 mod images;
@@ -14,6 +13,7 @@ mod names;
 mod rust;
 mod sizes;
 mod tree;
+mod versions;
 mod words;
 
 fn none(faults: &[String]) {

@@ -16,9 +16,11 @@ use crate::world::tron::TronWorld;
 use crate::world::tron::remote::Remote;
 use alloy::primitives::{U256, hex};
 use alloy::signers::local::PrivateKeySigner;
+use sandbox_chains::serve::{Ports, Served};
 use sandbox_chains::town::{Founding, Ground, Town};
 use sandbox_chains::tron::address::base58;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
@@ -58,10 +60,17 @@ fn variable(name: &str) -> Option<String> {
 
 impl Place {
     async fn found() -> Self {
-        let Some(full) = variable("TRON_FULL_URL") else { return Self::double().await };
+        match variable("TRON_FULL_URL") {
+            Some(full) => Self::named(&full, variable),
+            None => Self::double().await,
+        }
+    }
+
+    /// The node at `full`, and what else the variables say.
+    fn named(full: &str, variable: impl Fn(&str) -> Option<String>) -> Self {
         let need = |name: &str| variable(name).unwrap_or_else(|| panic!("{name} is missing"));
         let bank = need("TRON_TEST_KEY").parse().expect("TRON_TEST_KEY is a private key");
-        let mut remote = Remote::new(&full, &need("TRON_SOLIDITY_URL"), bank);
+        let mut remote = Remote::new(full, &need("TRON_SOLIDITY_URL"), bank);
         remote.api_key = variable("TRON_API_KEY");
         let jsonrpc = variable("TRON_JSONRPC_URL").unwrap_or_default();
         let second = variable("TRON_FULL_URL_2").map(|full| {
@@ -82,6 +91,27 @@ impl Place {
         let jsonrpc = served.jsonrpc.clone();
         Self { remote, jsonrpc, second: None, real: false, double: Some(world) }
     }
+}
+
+/// A chain at TRON's pace, and the doors of a second node to it, as the variables name two providers.
+async fn two_providers() -> (TronWorld, Served, Place) {
+    let (world, _) = TronWorld::start().await;
+    let bank: PrivateKeySigner = KEY.parse().unwrap();
+    world.node.fund(bank.address(), 5_000_000_000);
+    world.open(Mining::EverySeconds(3), 0);
+    let (first, second) = (&world.served, world.node.serve(Ports::default()).await.unwrap());
+    let variables = [
+        ("TRON_SOLIDITY_URL", &first.solidity),
+        ("TRON_JSONRPC_URL", &first.jsonrpc),
+        ("TRON_FULL_URL_2", &second.full),
+        ("TRON_SOLIDITY_URL_2", &second.solidity),
+        ("TRON_JSONRPC_URL_2", &second.jsonrpc),
+        ("TRON_TEST_KEY", &hex::encode(bank.to_bytes())),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let variables = BTreeMap::from(variables);
+    let place = Place::named(&first.full, |name| variables.get(name).cloned());
+    (world, second, place)
 }
 
 /// A row of `nodes`.
@@ -231,6 +261,22 @@ async fn the_main_job_on_a_node_that_gives_nothing_away() {
     let place = Place::found().await;
     let real = place.real;
     println!("on {}", if real { "the node of TRON_FULL_URL" } else { "the sandbox's node" });
+    the_main_job(place).await;
+    if real {
+        println!("not controlled on this node, and so not tried on it:");
+        for what in NOT_CONTROLLED {
+            println!("  {what}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_main_job_at_the_pace_of_the_chain_where_two_providers_have_to_agree() {
+    let (_world, _second, place) = two_providers().await;
+    the_main_job(place).await;
+}
+
+async fn the_main_job(place: Place) {
     let merchant = Merchant::settle(place).await;
     let check = merchant.installation.run(&["check"]).await;
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
@@ -285,10 +331,4 @@ async fn the_main_job_on_a_node_that_gives_nothing_away() {
     assert_eq!(merchant.months().await, U256::from(7), "0, 1, 4, 5, 6, 7 and 8 paid once");
     signer.terminate().await;
     merchant.audited().await;
-    if real {
-        println!("not controlled on this node, and so not tried on it:");
-        for what in NOT_CONTROLLED {
-            println!("  {what}");
-        }
-    }
 }

@@ -5,9 +5,9 @@ use alloy::primitives::{Address, B256, U256, keccak256};
 use futures_util::future::join_all;
 use merchant_signer::billing::{
     AskedBy, Attempt, BatchId, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
-    ChargeTerms, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period, PeriodNaming,
-    PlanId, PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord, UserHash,
-    Verdict,
+    ChargeTerms, Denomination, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period,
+    PeriodNaming, PlanId, PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord,
+    UserHash, Verdict,
 };
 use merchant_signer::config::JournalConfig;
 use merchant_signer::journal::{
@@ -25,6 +25,9 @@ pub(crate) const SUBSCRIPTIONS: u64 = 100_000;
 pub(crate) const START_MS: i64 = 1_767_225_600_000;
 pub(crate) const PER_DAY_MS: i64 = 86_400_000;
 const PER_BATCH_MS: i64 = 26_000;
+
+/// Of each charge, in base units.
+pub(crate) const AMOUNT: U256 = U256::from_limbs([10_000_000, 0, 0, 0]);
 
 /// How many charges a batch has that is there before anything is measured.
 const USUAL: u64 = 10;
@@ -76,7 +79,7 @@ impl Book {
         JournalConfig {
             path: path.to_owned(),
             mark_path: None,
-            copy_dir: None,
+            backups: None,
             min_free_bytes: 1 << 28,
             queue_length: 1024,
             keep_refusals: Some(Duration::from_hours(24 * 90)),
@@ -168,14 +171,15 @@ impl Book {
         let count = |unit, items, amount| Count {
             unit,
             items,
-            amount: U256::from(amount),
+            amount,
             most: None,
             rule: String::new(),
+            units: Denomination::Token { name: String::new(), decimals: None },
         };
         let places = (0..items.len()).collect();
         let counts = vec![
-            count(Unit::Token(TOKEN), places, size * 10_000_000),
-            count(Unit::Fee, vec![], 2_000_000_000_000_000),
+            count(Unit::Token(TOKEN), places, U256::from(size) * AMOUNT),
+            count(Unit::Fee, vec![], U256::from(2_000_000_000_000_000_u64)),
         ];
         let (position, raw) = (self.position, vec![0xA5; 450 + items.len() * 96]);
         let signed = Signed { hash: hash_of(position), raw, gas_required: 500_000 };
@@ -265,7 +269,7 @@ fn item(n: u64) -> Item {
     Item {
         subscribe: SubscribeId(i64::try_from(subscription).unwrap()),
         key: ChargeKey { plan: PlanId(3), user, period: Period::Numbered(U256::from(period)) },
-        amount: U256::from(10_000_000),
+        amount: AMOUNT,
         terms: ChargeTerms {
             plan_version: Some(U256::ONE),
             wallet: Some(wallet),

@@ -1,5 +1,5 @@
-//! What operators ask of a journal of this size, and how long each answer takes; an export, a backup and the
-//! copy of a start, and what commits cost meanwhile.
+//! What operators ask of a journal of this size, and how long each answer takes; an export and a backup,
+//! and what commits cost meanwhile.
 
 use crate::book::{Book, PER_DAY_MS, Payers, START_MS, SUBSCRIPTIONS, customer};
 use crate::sample::{Sample, written};
@@ -62,20 +62,6 @@ pub(crate) async fn questions(path: &Path, size: u64) {
     let ((), took, meanwhile) = beside(&mut book, backup).await;
     row("a commit while a backup is made", &meanwhile, "");
     row_once("backup, audited", took, &format!("{} MiB", mib(&to)));
-    let copies = path.with_extension("copies");
-    std::fs::create_dir(&copies).unwrap();
-    let journal = book.journal();
-    let begun = journal.now_ms();
-    let copier = journal.keep_copy(&copies).unwrap();
-    let copied = async move {
-        while journal.figures().copied_ms.load(Ordering::Relaxed) <= begun + 1 {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-    };
-    let ((), took, meanwhile) = beside(&mut book, copied).await;
-    row("a commit while the copy of a start is made", &meanwhile, "");
-    row_once("the copy of a start", took, "until it is a second behind");
-    copier.finish().await;
     let batches = book.batches();
     book.close().await;
     let Well { start_ms, ready, metrics } = well::ask(path, batches).await;
@@ -222,22 +208,29 @@ async fn walk(ledger: &FullLedger, filter: &LedgerFilter) -> usize {
 }
 
 async fn export(ledger: FullLedger) -> usize {
+    let mut lines = 0;
+    let keep = |line: &ChargeRow| {
+        serde_json::to_writer(std::io::sink(), line).unwrap();
+        lines += 1;
+    };
+    each_line(&ledger, keep).await;
+    lines
+}
+
+/// Reads the whole ledger, oldest first.
+pub(crate) async fn each_line(ledger: &FullLedger, mut read: impl FnMut(&ChargeRow)) {
     let name = JournalName::of(&ledger.journal).await.unwrap();
-    let (mut lines, mut after) = (0, None);
+    let mut after = None;
     loop {
         let filter = LedgerFilter::default();
         let step = ledger.step(filter, LedgerOrder::Oldest, after, 1000).await.unwrap();
-        for line in step
-            .found
-            .iter()
+        let lines = step.found.iter();
+        lines
             .filter_map(|line| ChargeRow::told(line, &name, &TokenNames::default()))
-        {
-            serde_json::to_writer(std::io::sink(), &line).unwrap();
-            lines += 1;
-        }
+            .for_each(|line| read(&line));
         after = step.next;
         if after.is_none() {
-            return lines;
+            return;
         }
     }
 }

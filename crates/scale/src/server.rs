@@ -1,13 +1,17 @@
 //! The journal on PostgreSQL beside the one in a file, in one run: `tests/postgres.sh cargo run --release -p scale
 //! --features postgres -- --server`.
 
-use crate::book::Book;
+use crate::book::{AMOUNT, Book};
+use crate::questions::each_line;
 use crate::sample::Sample;
 use crate::{ROUNDS, room};
+use alloy::primitives::U256;
 use merchant_signer::clock::Clock;
+use merchant_signer::http::ChargeRow;
 use merchant_signer::journal::{
-    Audit, HistoryHead, Journal, ServerConfig, Setup, Standby, Steps, Turn,
+    FullLedger, HistoryHead, Journal, ServerConfig, Setup, Standby, Steps, Turn,
 };
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -17,7 +21,8 @@ use tokio_postgres::Config;
 const TOGETHER: u64 = 16;
 
 /// Prints a line for each journal, number of Signers and size of a batch. Of several one serves, and the others stand
-/// by, which is all that they do with a journal. In the end each journal is audited, backed up or copied, and restored.
+/// by, which is all that they do with a journal. In the end each journal is audited, backed up or copied, and restored, and
+/// its sums are those of what was done.
 pub(crate) async fn beside_a_file() {
     let room = room();
     println!(
@@ -36,40 +41,73 @@ pub(crate) async fn beside_a_file() {
         Journal::initialise(&path).unwrap();
         let mut book = Book::open(&path).await;
         line(("file", 1), size, &mut book).await;
-        let batches = book.batches();
-        book.close().await;
-        restored(&path, batches);
+        Load::ended(book, size).await.is_in_file(&path).await;
         for signers in [1, 3] {
             let (journal, others, config) = on_server(room.path(), size, signers);
             let mut book = Book::take_up(journal).await;
             line(("server", signers), size, &mut book).await;
             assert_eq!(others.len() + 1, signers, "they stood by until now");
             drop(others);
-            let batches = book.batches();
-            book.close().await;
             let copy = room.path().join(format!("copy-{size}-{signers}.sqlite"));
-            copied(&config, &copy, batches);
+            Load::ended(book, size).await.is_on_server(&config, &copy).await;
         }
     }
 }
 
-/// The journal in a file holds all of it, and so does one that is restored from a backup of it.
-fn restored(path: &Path, batches: u64) -> HistoryHead {
-    let room = room();
-    let Audit { batches: told, head, faults } =
-        Journal::rehearse_restore(path, room.path()).unwrap();
-    assert_eq!((told, faults), (batches, vec![]));
-    head
+/// How many charges are in each state, and their amounts together.
+type Sums = BTreeMap<String, (u64, U256)>;
+
+/// Everything that was done with a journal.
+struct Load {
+    batches: u64,
+    sums: Sums,
 }
 
-/// So does the one on a server, and a file that it is copied to.
-fn copied(config: &ServerConfig, copy: &Path, batches: u64) {
-    let (none, watch) = (Vec::<String>::new(), &mut |_, _| {});
-    let audit = Journal::audit_on_server(config, &[], watch).unwrap();
-    assert_eq!((audit.batches, &audit.faults), (batches, &none));
-    let made = Journal::copy_to_file(config, &Book::config(copy), watch).unwrap();
-    assert_eq!((made.head, made.faults), (audit.head.clone(), none));
-    assert_eq!(restored(copy, batches), audit.head);
+impl Load {
+    /// So many charges in each batch: those of the rounds were charged, and those that were posted together are open.
+    async fn ended(book: Book, size: u64) -> Self {
+        let counts = [("charged", ROUNDS), ("open", ROUNDS / TOGETHER * TOGETHER)];
+        let sums = counts.map(|(state, batches)| {
+            let charges = batches * size;
+            (state.to_owned(), (charges, U256::from(charges) * AMOUNT))
+        });
+        let load = Self { batches: book.batches(), sums: sums.into() };
+        assert_eq!(sums_of(book.journal()).await, load.sums);
+        book.close().await;
+        load
+    }
+
+    /// The journal in a file holds all of it, and so does the one that is restored from a backup of it.
+    async fn is_in_file(&self, path: &Path) -> HistoryHead {
+        let room = room();
+        let audit = Journal::rehearse_restore(path, room.path()).unwrap();
+        assert_eq!((audit.batches, audit.faults), (self.batches, vec![]));
+        let restored = Journal::open(&Book::config(&room.path().join("restored.sqlite"))).unwrap();
+        assert_eq!(sums_of(restored.clone()).await, self.sums);
+        restored.close().await;
+        audit.head
+    }
+
+    /// So does the one on a server, and a file that it is copied to.
+    async fn is_on_server(&self, config: &ServerConfig, copy: &Path) {
+        let (none, watch) = (Vec::<String>::new(), &mut |_, _| {});
+        let audit = Journal::audit_on_server(config, &[], watch).unwrap();
+        assert_eq!((audit.batches, &audit.faults), (self.batches, &none));
+        let made = Journal::copy_to_file(config, &Book::config(copy), watch).unwrap();
+        assert_eq!((made.head, made.faults), (audit.head.clone(), none));
+        assert_eq!(self.is_in_file(copy).await, audit.head);
+    }
+}
+
+async fn sums_of(journal: Journal) -> Sums {
+    let mut sums = Sums::new();
+    let add = |line: &ChargeRow| {
+        let (charges, amount) = sums.entry(line.state.clone()).or_default();
+        *charges += 1;
+        *amount += line.amount.as_ref().unwrap().parse::<U256>().unwrap();
+    };
+    each_line(&FullLedger { journal, refusals: None }, add).await;
+    sums
 }
 
 async fn line((name, signers): (&str, usize), size: u64, book: &mut Book) {

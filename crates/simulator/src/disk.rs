@@ -67,7 +67,7 @@ impl Files {
     /// Leaves the files that are open to whoever has them open, and others of the same content in their place.
     pub(crate) fn part(&self) {
         self.copy("live", "look", true);
-        for name in NAMES {
+        for name in NAMES.into_iter().chain(["journal.sqlite-shm"]) {
             fs::remove_file(self.root.join("live").join(name)).unwrap_or_default();
         }
         self.copy("look", "live", true);

@@ -126,6 +126,7 @@ impl Bench {
             second: 0,
             starts_at: 0,
             quiet: 0,
+            used_up: (0, 0),
             asked_a_person: false,
             accepted: false,
             failed_starts: 0,
@@ -155,6 +156,8 @@ struct Simulation<'a> {
     starts_at: u64,
     /// For how long nothing has been left to do.
     quiet: u64,
+    /// How many places of accounts on EVM the chain had used up at the last look, and how many transactions waited.
+    used_up: (u64, usize),
     /// Whether a person has said what was forgotten.
     asked_a_person: bool,
     /// Whether a person has said that another contract is meant.
@@ -357,7 +360,10 @@ impl Simulation<'_> {
                 && health.status.len() >= self.wanted.sides().len()
                 && health.status.values().all(|status| status == "ok")
         });
-        self.quiet = if well { self.quiet + 1 } else { 0 };
+        // What others sign may land when everything of the Signer's has come to rest.
+        let used_up = std::mem::replace(&mut self.used_up, self.world.lock().used_up_on_evm());
+        let still = used_up == self.used_up;
+        self.quiet = if well && still { self.quiet + 1 } else { 0 };
         self.last_health = health;
         if self.quiet > 3 {
             return Some(Stop::Done);

@@ -265,6 +265,13 @@ impl World {
         eth::pool::next_nonce(&node.chain(), &biller(0).address())
     }
 
+    /// How many places of the Signer's accounts the chain has used up on EVM, and how many transactions wait there.
+    pub(crate) fn used_up_on_evm(&self) -> (u64, usize) {
+        let chain = self.evm.truth.chain();
+        let used = (0..BILLERS).map(|place| chain.head_state().nonce(&biller(place).address()));
+        (used.sum(), chain.pool().iter().count())
+    }
+
     /// Whether this node may say what is not so.
     pub(crate) fn is_liar(&self, at: Place) -> bool {
         self.dice.faults && self.liars[at.side().place()] == Some(at.number())

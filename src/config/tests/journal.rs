@@ -55,10 +55,10 @@ mod on_a_server {
     #[test]
     fn what_contradicts_it_is_told_at_once() {
         let found =
-            complaints(&with(&format!("{URL}\npath = 'x'\ncopy_dir = 'y'\ntimeout = '1h'")), &[]);
+            complaints(&with(&format!("{URL}\npath = 'x'\nbackup_dir = 'y'\ntimeout = '1h'")), &[]);
         let keys: Vec<_> = found.lines().filter_map(|line| line.split_once(": ")).collect();
         let keys: Vec<_> = keys.into_iter().map(|(key, _)| key).collect();
-        let all = ["journal.copy_dir", "journal.mark_path", "journal.path", "journal.timeout"];
+        let all = ["journal.backup_dir", "journal.mark_path", "journal.path", "journal.timeout"];
         assert_eq!(keys, all, "{found}");
         assert!(found.contains("keep one of the two"), "{found}");
         for (lines, told) in [

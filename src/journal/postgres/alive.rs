@@ -6,7 +6,6 @@ use super::super::link::{Link, Use};
 use super::super::sql::SqlResult;
 use super::super::writer::Job;
 use super::ServerConfig;
-use super::hold::opened;
 use super::roll::{self, EVERY, Oneself, SaidState};
 use super::session::Session;
 use crate::clock::Clock;
@@ -43,7 +42,7 @@ impl Alive {
 
     fn open(&self) -> SqlResult<Session> {
         let name = roll::name("lives", self.oneself.boot);
-        let session = opened(&self.config, &name)?;
+        let session = Session::open(&self.config.server, &self.config, &name)?;
         session.batch("SET synchronous_commit = off")?;
         roll::strike_out(&session)?;
         Ok(session)

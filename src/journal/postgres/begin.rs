@@ -11,7 +11,7 @@ use super::super::writer::Job;
 use super::super::{Figures, Journal, doubt, pause};
 use super::alive::Alive;
 use super::beat::Beat;
-use super::hold::{opened, opened_alone};
+use super::hold::opened_alone;
 use super::line::{ServerLine, Way};
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::reader::ServerReader;
@@ -131,7 +131,7 @@ pub(super) fn begin(
         let way = Way { config: config.clone(), used_for, name, seen, link, left };
         ServerLine::new(way, Some(session))
     };
-    let reading = opened(config, &roll::name("reads", boot))?;
+    let reading = Session::open(&config.server, config, &roll::name("reads", boot))?;
     let (writes, reads) =
         (line(Use::Writes, used_for, session), line(Use::Reads, "reads", reading));
     let mut mark = Following { file, seen, written: None, behind: true };

@@ -2,6 +2,7 @@
 
 use super::super::sql::{Database, OptionalExtension as _, ServerFault, SqlError, SqlResult};
 use super::Lost;
+use std::cmp::Ordering;
 
 /// What makes a server, its tables or the role unfit to keep a journal. `known` is the newest version of tables that the program knows.
 pub(super) fn unfit(conn: &dyn Database, known: i64) -> SqlResult<Option<String>> {
@@ -41,25 +42,22 @@ pub(super) fn takes_writes(conn: &dyn Database) -> SqlResult<Option<String>> {
     }))
 }
 
-/// The version of the tables, and the oldest that a program has to know to use them.
-pub(super) fn about(conn: &dyn Database) -> SqlResult<(i64, i64)> {
-    let about = "SELECT version, min_writer FROM about";
-    conn.query_row(about, [], |row| Ok((row.get(0)?, row.get(1)?)))
+/// The version of the tables.
+pub(super) fn version(conn: &dyn Database) -> SqlResult<i64> {
+    conn.query_row("SELECT version FROM about", [], |row| row.get(0))
 }
 
-/// Why tables cannot be used by a program that knows versions up to `known`; none where they can.
+/// Why tables cannot be used by a program of version `known`; none where they can.
 pub(super) fn tables(conn: &dyn Database, known: i64) -> SqlResult<Option<String>> {
-    let (version, min_writer) = about(conn)?;
-    Ok(if min_writer > known {
-        Some(newer(version, known))
-    } else if version < known {
-        Some(format!(
-            "its tables are of version {version}, and this program needs version {known}: have their owner bring \
-             them there with `merchant-signer journal migrate --owner-url-file FILE` of this program, once. \
-             Signers of the older version go on meanwhile. Nothing was changed"
-        ))
-    } else {
-        None
+    let version = version(conn)?;
+    Ok(match version.cmp(&known) {
+        Ordering::Equal => None,
+        Ordering::Greater => Some(newer(version, known)),
+        Ordering::Less => Some(format!(
+            "its tables are of version {version}, and this program needs version {known}: stop every Signer, and \
+             have their owner bring them there with `merchant-signer journal migrate --owner-url-file FILE` of \
+             this program, once. Nothing was changed"
+        )),
     })
 }
 

@@ -4,7 +4,7 @@
 use super::super::instances::newest_boot;
 use super::super::link::{Link, Use};
 use super::super::sql::Database;
-use super::hold::{opened, opened_alone};
+use super::hold::opened_alone;
 use super::mark::{LastSeen, Server};
 use super::session::Session;
 use super::{Lost, ServerConfig, fit};
@@ -175,7 +175,9 @@ impl Way {
     fn open(&self) -> Result<Session, Lost> {
         let session = match self.used_for {
             Use::Writes => opened_alone(&self.config, &self.name)?,
-            Use::Reads | Use::Commits => opened(&self.config, &self.name)?,
+            Use::Reads | Use::Commits => {
+                Session::open(&self.config.server, &self.config, &self.name)?
+            }
         };
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
         let problem = match fit::takes_writes(&session)? {

@@ -2,22 +2,19 @@
 -- BIGINT, yes and no are 1 and 0. What they mean is said there; here stands what a server needs besides.
 -- Made by the owner of the schema; the Signer's own role may do what roles.sql says.
 
--- version is that of the tables. min_writer is the oldest version of the tables that a program must know to
--- write them.
+-- version is that of the tables.
 CREATE TABLE about (
-    one        BIGINT PRIMARY KEY CHECK (one = 1),
-    version    BIGINT NOT NULL,
-    min_writer BIGINT NOT NULL
+    one     BIGINT PRIMARY KEY CHECK (one = 1),
+    version BIGINT NOT NULL
 );
 
-INSERT INTO about VALUES (1, 0, 0);
+INSERT INTO about VALUES (1, 0);
 
 -- Which program has made each version of the tables when.
 CREATE TABLE migration (
-    version    BIGINT PRIMARY KEY,
-    min_writer BIGINT NOT NULL,
-    program    TEXT   NOT NULL,
-    made       TIMESTAMPTZ NOT NULL DEFAULT now()
+    version BIGINT PRIMARY KEY,
+    program TEXT   NOT NULL,
+    made    TIMESTAMPTZ NOT NULL DEFAULT now()
 );
 
 -- Whoever writes locks this row first.

@@ -4,6 +4,7 @@
 use super::super::audit::{self, Audit};
 use super::super::backup::AuditWatch;
 use super::super::files::{self, Files};
+use super::super::held::HeldFile;
 use super::super::history;
 use super::super::mark::{self as boots, HighWaterMark};
 use super::super::open::{self, OpenError};
@@ -51,13 +52,13 @@ pub(in crate::journal) fn to_server(
     let file = open::open(&files)?;
     let problem = |e: SqlError| open::unanswered(&from.path, &e);
     if HighWaterMark::of(files.clone(), Clock::MACHINE)
-        .is_contradicted_by(&file)
+        .is_contradicted_by(&*file)
         .map_err(problem)?
     {
         let there = is_there(&file, to.config).map_err(problem)?;
         return Err(open::unwritable(&from.path, &if there { WHOLE_ALREADY } else { OLD_COPY }));
     }
-    let original = audited(&file, watch).map_err(problem)?;
+    let original = audited(&*file, watch).map_err(problem)?;
     let held = &original;
     let left = &files;
     let copied = apart(move || fill_server((&file, left), to, held));
@@ -159,9 +160,9 @@ pub(in crate::journal) fn to_file(
     let (audit, file) = made.map_err(|problem| problem.opening(&from.place))?;
     remove_mark(&from.mark_path)?;
     let problem = |e: &dyn std::fmt::Display| open::unwritable(&to.path, e);
-    boots::first(&file, &files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
+    boots::first(&*file, &files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
     files::merge_when_closed(&file, true).map_err(|e| problem(&e))?;
-    file.close().map_err(|(_, e)| problem(&e))?;
+    file.close().map_err(|e| problem(&e))?;
     files.finish(&part)?;
     Ok(audit)
 }
@@ -170,10 +171,10 @@ fn fill_file(
     from: &ServerConfig,
     part: &Files,
     watch: AuditWatch<'_>,
-) -> Result<(Audit, Connection), Lost> {
+) -> Result<(Audit, HeldFile), Lost> {
     let session = Session::open(&from.server, from, "merchant-signer copy")?;
     begin::fits(&session, from)?;
-    let (version, known) = (fit::about(&session)?.0, from.steps.newest());
+    let (version, known) = (fit::version(&session)?, from.steps.newest());
     if version != known {
         return Err(Lost::Unfit(format!(
             "its tables are of version {version}, and this program knows what stands in those of version {known}: \
@@ -199,7 +200,7 @@ fn fill_file(
     for table in names(&file)? {
         copy_to_file(&session, &file, &table)?;
     }
-    same(&original, &audit::watched(&file, &[], &mut |_, _| {})?)?;
+    same(&original, &audit::watched(&*file, &[], &mut |_, _| {})?)?;
     file.execute_batch("COMMIT").map_err(SqlError::from)?;
     Ok((original, file))
 }

@@ -1,19 +1,15 @@
-//! Copies that are made while the journal is written: whole at every moment, and never behind what they
-//! say.
+//! Backups that are made while the journal is written: whole at every moment, made again and again, and never in the
+//! way of a commit.
 
 use super::*;
-use crate::journal::copier;
-use crate::journal::duplicate::{Duplicate, Original};
+use crate::config::BackupPlan;
+use crate::journal::backup::back_up;
 use crate::journal::files::beside;
+use crate::journal::regular::only_backup;
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// Has the journal's log begin anew after so many pages.
-async fn short_log(book: &Book, pages: u32) {
-    let set = format!("PRAGMA wal_autocheckpoint = {pages}");
-    book.journal.read(move |conn| run(conn, &set)).await.unwrap();
-}
 
 /// What the audit finds wrong in the copy at `path`, as it is on disk now, and its head.
 fn audited(path: &Path) -> (Vec<String>, HistoryHead) {
@@ -37,59 +33,82 @@ fn items(from: u64, count: usize) -> Vec<Item> {
     (from..).take(count).map(|period| item(1, period)).collect()
 }
 
-#[tokio::test]
-async fn a_copy_is_whole_at_every_moment_however_often_the_log_begins_anew() {
-    let book = Book::in_a_file().await;
-    short_log(&book, 100).await;
-    let path = config(&book.room).path;
-    let original = Original::open(&path, beside(&path, "-wal")).unwrap();
-    let copy = book.room.path().join("copy");
-    assert!(book.accept(&items(0, 300)).await.is_ok());
-    let mut made = Duplicate::begin(&original, &copy, &beside(&copy, "-wal")).unwrap();
-    let mut period = 1_000;
-    // Written while the file is read, and merged into it under the reader's hands.
-    loop {
-        let finished = made.read_on().unwrap();
-        assert!(book.accept(&items(period, 5)).await.is_ok());
-        period += 5;
-        if finished {
-            break;
-        }
+/// Has more in a journal than is copied in one step.
+async fn fill(book: &Book) {
+    for from in (0..12_000).step_by(300) {
+        assert!(book.accept(&items(from, 300)).await.is_ok());
     }
-    let (mut anew, mut before) = (0, made.logged());
-    for _ in 0..100 {
-        assert!(book.accept(&items(period, 5)).await.is_ok());
-        period += 5;
-        made.catch_up().unwrap();
-        assert_eq!(audited(&copy), (vec![], book.journal.head().await.unwrap()));
-        let now = made.logged();
-        anew += usize::from(!now.unwrap().is_behind(before.unwrap()));
-        before = now;
-    }
-    assert!(anew > 3, "the log began anew {anew} times");
-    made.merge().unwrap();
-    std::fs::remove_file(beside(&copy, "-wal")).unwrap();
-    assert_eq!(audited(&copy), (vec![], book.journal.head().await.unwrap()));
 }
 
-#[tokio::test]
-async fn what_was_overwritten_before_it_was_copied_is_noticed() {
+/// The last row of a journal.
+async fn head_of(journal: &Journal) -> HistoryHead {
+    journal.head().await.unwrap()
+}
+
+/// Commits go on between any two steps, and the log is written to the file under the reader's hands.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_is_the_journal_as_it_was_when_it_began_whatever_is_committed_between_its_steps() {
     let book = Book::in_a_file().await;
-    let path = config(&book.room).path;
-    let original = Original::open(&path, beside(&path, "-wal")).unwrap();
-    let copy = book.room.path().join("copy");
-    let begin = || Duplicate::begin(&original, &copy, &beside(&copy, "-wal")).unwrap();
-    let mut made = begin();
-    while !made.read_on().unwrap() {}
-    short_log(&book, 20).await;
-    for round in 0..20 {
-        assert!(book.accept(&items(round * 10, 10)).await.is_ok());
+    fill(&book).await;
+    let (from, to) = (config(&book.room).path, book.room.path().join("backup"));
+    let (before, steps) = (head_of(&book.journal).await, Cell::new(0_u64));
+    let commit = || {
+        steps.set(steps.get() + 1);
+        let from = 100_000 * steps.get();
+        let more = async {
+            assert!(book.accept(&items(from, 5)).await.is_ok());
+            book.journal.read(|conn| run(conn, "PRAGMA wal_checkpoint(PASSIVE)")).await.unwrap();
+        };
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(more));
+        Ok(())
+    };
+    let audit = back_up(&from, &to, &mut |_, _| {}, &commit).unwrap();
+    assert!(steps.get() > 0, "it was copied at once");
+    assert_eq!((&audit.head, audited(&to)), (&before, (vec![], before.clone())));
+    assert_ne!(head_of(&book.journal).await, before);
+    assert_eq!(book.audit().await.faults, Vec::<String>::new());
+}
+
+/// As of a process that was killed between two steps: a file without a name, and all that SQLite wrote beside it.
+#[tokio::test]
+async fn what_a_killed_backup_leaves_is_no_backup_and_is_not_in_the_way_of_the_next_one() {
+    let book = Book::in_a_file().await;
+    assert!(book.takes(item(1, 1)).await);
+    let directory = tempfile::tempdir().unwrap();
+    let to = directory.path().join("journal-20260101T000000.000Z.sqlite");
+    for ending in [".part", ".part-journal", ".part-wal", ".part-shm"] {
+        std::fs::write(beside(&to, ending), [7; 5000]).unwrap();
     }
-    let told = made.catch_up().unwrap_err();
-    assert!(matches!(told, CopyFault::Overtaken), "{told:?}");
-    let mut made = begin();
-    while !made.read_on().unwrap() {}
-    assert_eq!(audited(&copy), (vec![], book.journal.head().await.unwrap()));
+    let none = only_backup(directory.path()).unwrap_err();
+    assert!(matches!(none, NotCopied::None(_)), "{none:?}");
+    let given_up = || Err(NotCopied::Stopped);
+    let large = Book::in_a_file().await;
+    fill(&large).await;
+    let left = back_up(&config(&large.room).path, &to, &mut |_, _| {}, &given_up).unwrap_err();
+    assert!(matches!(left, NotCopied::Stopped), "{left:?}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    std::fs::write(beside(&to, ".part"), "half").unwrap();
+    let backups = book.journal.keep_backups(plan(directory.path(), 1)).unwrap();
+    let made = kept(directory.path()).await;
+    assert_ne!(made, to);
+    backups.finish().await;
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+/// A program that only reads the file is no other Signer, and one that holds it is never let in beside.
+#[tokio::test]
+async fn a_journal_that_is_backed_up_is_held_all_the_same() {
+    let book = Book::in_a_file().await;
+    assert!(book.takes(item(1, 1)).await);
+    backed_up(&book, &book.room.path().join("backup")).unwrap();
+    for told in [
+        Journal::open(&config(&book.room)).map(drop),
+        Journal::audit(&config(&book.room).path, &[]).map(drop),
+    ] {
+        let told = told.unwrap_err();
+        assert!(matches!(told, OpenError::Held(_)), "{told:?}");
+    }
+    assert!(book.takes(item(2, 1)).await);
 }
 
 #[tokio::test]
@@ -151,32 +170,50 @@ async fn what_does_not_hold_is_no_backup() {
     assert!(!to.exists() && !beside(&to, ".part").exists());
 }
 
-/// The one copy in a directory, once there is one.
+/// A plan for backups that are made one after another.
+fn plan(directory: &Path, keep: usize) -> BackupPlan {
+    BackupPlan { directory: directory.to_owned(), every: Duration::from_millis(50), keep }
+}
+
+/// The one backup in a directory, once there is one.
 async fn kept(directory: &Path) -> PathBuf {
     loop {
-        match copier::only_copy(directory) {
+        match only_backup(directory) {
             Ok(path) => return path,
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     }
 }
 
+/// The backups in a directory by their names, the oldest first.
+fn names(directory: &Path) -> Vec<String> {
+    let found = std::fs::read_dir(directory).unwrap();
+    let names = found.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name.ends_with(".sqlite")).collect();
+    names.sort();
+    names
+}
+
+/// Waits until a backup was made that was begun after now.
+async fn made_anew(book: &Book) {
+    let now_ms = book.journal.now_ms();
+    while book.journal.figures().backed_up_ms.load(Ordering::Relaxed) <= now_ms {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[tokio::test]
-async fn a_kept_copy_takes_the_place_of_a_lost_journal_and_counts_as_an_old_one() {
+async fn a_regular_backup_takes_the_place_of_a_lost_journal_and_counts_as_an_old_one() {
     let book = Book::in_a_file().await;
-    let second = tempfile::tempdir().unwrap();
-    let copier = book.journal.keep_copy(second.path()).unwrap();
-    let copy = kept(second.path()).await;
     for round in 0..5 {
         assert!(book.accept(&items(round * 10, 10)).await.is_ok());
     }
-    let written_ms = book.journal.now_ms();
-    while book.journal.figures().copied_ms.load(Ordering::Relaxed) < written_ms {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let head = book.journal.head().await.unwrap();
-    assert_eq!(audited(&copy), (vec![], head.clone()));
-    copier.finish().await;
+    let second = tempfile::tempdir().unwrap();
+    let backups = book.journal.keep_backups(plan(second.path(), 1)).unwrap();
+    made_anew(&book).await;
+    backups.finish().await;
+    let head = head_of(&book.journal).await;
+    assert_eq!(audited(&kept(second.path()).await), (vec![], head.clone()));
 
     let room = Room::new();
     let config = config(&room);
@@ -197,32 +234,49 @@ async fn a_kept_copy_takes_the_place_of_a_lost_journal_and_counts_as_an_old_one(
 }
 
 #[tokio::test]
-async fn an_earlier_copy_goes_unless_it_knows_what_the_journal_does_not() {
+async fn the_newest_backups_are_kept_and_whatever_the_journal_does_not_know() {
+    let other = Book::in_a_file().await;
+    assert!(other.takes(item(9, 9)).await);
     let book = Book::in_a_file().await;
     let second = tempfile::tempdir().unwrap();
-    let copier = book.journal.keep_copy(second.path()).unwrap();
-    let first = kept(second.path()).await;
-    assert!(book.takes(item(1, 1)).await);
-    copier.finish().await;
-    let copier = book.journal.keep_copy(second.path()).unwrap();
-    while first.exists() {
+    let foreign = "journal-20250101T000000.000Z.sqlite";
+    backed_up(&other, &second.path().join(foreign)).unwrap();
+    backed_up(&book, &second.path().join("journal-monday.sqlite")).unwrap();
+    let backups = book.journal.keep_backups(plan(second.path(), 2)).unwrap();
+    let mut seen: Vec<Vec<String>> = vec![];
+    while seen.len() < 5 {
+        made_anew(&book).await;
+        let now = names(second.path());
+        seen.retain(|before| *before != now);
+        seen.push(now);
+    }
+    backups.finish().await;
+    let names = names(second.path());
+    assert_eq!(names.first().map(String::as_str), Some(foreign), "nobody else knows what it knows");
+    assert_eq!(names.last().map(String::as_str), Some("journal-monday.sqlite"), "a person's");
+    assert_eq!(names.len(), 4, "{names:?}");
+}
+
+/// A start does not begin anew to count, and a directory that is gone is told by the age of what was in it.
+#[tokio::test]
+async fn the_next_backup_is_due_after_the_newest_one_that_is_there() {
+    let book = Book::in_a_file().await;
+    let second = tempfile::tempdir().unwrap();
+    let now = jiff::Timestamp::from_millisecond(book.journal.now_ms()).unwrap();
+    let ago = now.checked_sub(jiff::SignedDuration::from_mins(10)).unwrap();
+    let name = format!("journal-{}.sqlite", ago.strftime("%Y%m%dT%H%M%S%.3fZ"));
+    backed_up(&book, &second.path().join(&name)).unwrap();
+    let hourly = BackupPlan { every: Duration::from_hours(1), ..plan(second.path(), 2) };
+    let backups = book.journal.keep_backups(hourly.clone()).unwrap();
+    let figures = book.journal.figures();
+    assert_eq!(figures.backed_up_ms.load(Ordering::Relaxed), ago.as_millisecond());
+    assert_eq!(figures.backup_every_ms.load(Ordering::Relaxed), 3_600_000);
+    backups.finish().await;
+    assert_eq!(names(second.path()), [name]);
+    let due = BackupPlan { every: Duration::from_mins(9), ..hourly };
+    let backups = book.journal.keep_backups(due).unwrap();
+    while names(second.path()).len() < 2 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    copier.finish().await;
-    // Another journal, which has the same first rows and not the last ones.
-    let other = Book::in_a_file().await;
-    let copier = other.journal.keep_copy(second.path()).unwrap();
-    while !matches!(
-        copier::only_copy(second.path()),
-        Err(NotCopied::Several(all)) if all.len() == 2
-    ) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    // The directory is its own.
-    let third = book.journal.keep_copy(second.path()).unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    third.finish().await;
-    copier.finish().await;
-    let told = copier::only_copy(second.path()).unwrap_err();
-    assert!(matches!(told, NotCopied::Several(ref all) if all.len() == 2), "{told:?}");
+    backups.finish().await;
 }

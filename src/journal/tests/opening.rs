@@ -178,7 +178,7 @@ fn another_process() {
     let config = JournalConfig {
         path,
         mark_path: None,
-        copy_dir: None,
+        backups: None,
         min_free_bytes: 1,
         queue_length: 1,
         keep_refusals: None,

@@ -150,7 +150,7 @@ async fn a_file_and_a_log_are_taken_for_a_journal_only_if_they_are_one() {
         let proven = {
             let (conn, alone) =
                 (files.connect().unwrap(), files.connect_to_the_file_alone().unwrap());
-            base::belonging(&alone, &conn).is_ok_and(|told| told == base::Belonging::Proven)
+            base::belonging(&alone, &*conn).is_ok_and(|told| told == base::Belonging::Proven)
         };
         assert_eq!(proven, file == log, "file {file}, log {log}");
         match Journal::open(&config(&room)) {

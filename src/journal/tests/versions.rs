@@ -124,14 +124,12 @@ pub(super) const LATER: [Migration; 2] = [
         in_file: "ALTER TABLE batch ADD COLUMN note TEXT; UPDATE batch SET note = 'five';",
         on_server: "ALTER TABLE batch ADD COLUMN note TEXT; CREATE INDEX batch_note ON batch (note);
                     CREATE TABLE label (name TEXT PRIMARY KEY, means TEXT NOT NULL);",
-        min_writer: 4,
     },
     Migration {
         to: 6,
         in_file: "CREATE TABLE restores (seq INTEGER PRIMARY KEY, known_until_ms INTEGER NOT NULL) STRICT;
               INSERT INTO restores SELECT seq, known_until_ms FROM restored; DROP TABLE restored;",
         on_server: "ALTER TABLE label RENAME COLUMN means TO meaning;",
-        min_writer: 5,
     },
 ];
 

@@ -1,4 +1,4 @@
-//! Copies of a running journal, taken under load, put in the place of one that is lost, and billed on.
+//! Backups of a running journal, made under load and killed, put in the place of one that is lost, and billed on.
 
 use super::signals::value;
 use crate::world::anvil::{Family, Mining};
@@ -10,7 +10,8 @@ use std::time::Duration;
 
 on_both_families![
     a_backup_of_a_running_journal_is_restored_and_billed_on_and_nobody_pays_twice,
-    a_kept_copy_of_a_killed_signers_journal_is_restored_and_nobody_pays_twice,
+    a_regular_backup_of_a_lost_journal_is_restored_and_nobody_pays_twice,
+    a_backup_that_is_killed_leaves_nothing_half_and_the_signer_bills_on,
     a_copy_of_no_use_is_refused_and_says_what_to_do,
 ];
 
@@ -19,8 +20,8 @@ const PEOPLE: usize = 10;
 /// How many are billed before the copy that is restored is complete; the others after it.
 const BEFORE: usize = 6;
 
-/// A town whose journal is copied to a second directory.
-async fn with_copies(family: Family) -> Town {
+/// A town whose journal is backed up every second, in a second directory.
+async fn with_backups(family: Family) -> Town {
     let chain_keys = match family {
         Family::Evm => String::new(),
         Family::Tron => "expiry = \"1m\"\nclock_tolerance = \"1d\"".to_owned(),
@@ -30,7 +31,9 @@ async fn with_copies(family: Family) -> Town {
         Founding { mining: Mining::OnRequest, people, chain_keys, ..Founding::on(family) };
     let mut town = Town::with(founding).await;
     std::fs::create_dir(town.installation.path().join("second")).unwrap();
-    town.installation = town.installation.env("SIGNER__JOURNAL__COPY_DIR", "second");
+    for (key, value) in [("DIR", "second"), ("EVERY", "1s"), ("KEEP", "1")] {
+        town.installation = town.installation.env(&format!("SIGNER__JOURNAL__BACKUP_{key}"), value);
+    }
     town
 }
 
@@ -47,12 +50,13 @@ async fn bill(town: &Town, signer: &Signer, places: std::ops::Range<usize>) -> V
     hashes
 }
 
-/// Waits until the copy holds everything that was committed before now.
-async fn copied(signer: &Signer) {
-    let now = Duration::from_millis(unix_ms()).as_secs_f64();
-    eventually("the copy holds it", async || {
+/// Waits until a backup was begun after everything that was committed before now.
+async fn backed_up(signer: &Signer) {
+    let now = unix_ms() / 1000;
+    eventually("a backup holds it", async || {
         let metrics = signer.scheduler.get("/metrics").await.text;
-        value(&metrics, "signer_copy_timestamp_seconds").unwrap() > now
+        value(&metrics, "signer_backup_timestamp_seconds").unwrap()
+            > Duration::from_secs(now).as_secs_f64()
     })
     .await;
 }
@@ -108,7 +112,7 @@ async fn goes_on(town: &Town, from: &str, billed: &[String]) {
 async fn a_backup_of_a_running_journal_is_restored_and_billed_on_and_nobody_pays_twice(
     family: Family,
 ) {
-    let town = with_copies(family).await;
+    let town = with_backups(family).await;
     let signer = town.signer().await;
     let (mut billed, said) = tokio::join!(
         bill(&town, &signer, 0..BEFORE),
@@ -125,28 +129,69 @@ async fn a_backup_of_a_running_journal_is_restored_and_billed_on_and_nobody_pays
     goes_on(&town, "backup.sqlite", &billed).await;
 }
 
-async fn a_kept_copy_of_a_killed_signers_journal_is_restored_and_nobody_pays_twice(family: Family) {
-    let town = with_copies(family).await;
+async fn a_regular_backup_of_a_lost_journal_is_restored_and_nobody_pays_twice(family: Family) {
+    let town = with_backups(family).await;
     let signer = town.signer().await;
     let mut billed = bill(&town, &signer, 0..BEFORE).await;
-    copied(&signer).await;
+    backed_up(&signer).await;
     let held = town.installation.run(&["claims", "export"]).await;
     let said = String::from_utf8_lossy(&held.stderr);
-    assert!(said.contains("another process holds"), "copying has let go of the journal: {said}");
+    assert!(said.contains("another process holds"), "a backup has let go of the journal: {said}");
+    // The disk of the backups is gone for a while: what comes now is in none of them.
+    let (second, away) =
+        (town.installation.path().join("second"), town.installation.path().join("away"));
+    std::fs::rename(&second, &away).unwrap();
+    signer.wrote("the journal was not backed up").await;
     billed.extend(bill(&town, &signer, BEFORE..PEOPLE - 1).await);
-    // The last of them may be in the copy or not.
     signer.kill();
-    goes_on(&town, "second", &billed).await;
+    std::fs::rename(&away, &second).unwrap();
+    let backups = std::fs::read_dir(&second).unwrap();
+    let backups = backups
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "sqlite"));
+    let newest = backups.max().unwrap();
+    goes_on(&town, newest.to_str().unwrap(), &billed).await;
+}
+
+async fn a_backup_that_is_killed_leaves_nothing_half_and_the_signer_bills_on(family: Family) {
+    let town = with_backups(family).await;
+    let signer = town.signer().await;
+    for round in 0..BEFORE {
+        let to = town.installation.path().join("killed.sqlite");
+        let mut backup =
+            town.installation.command().args(["backup", "killed.sqlite"]).spawn().unwrap();
+        bill(&town, &signer, round..round + 1).await;
+        tokio::time::sleep(Duration::from_millis(25 * u64::try_from(round).unwrap())).await;
+        backup.kill().ok();
+        backup.wait().unwrap();
+        if to.exists() {
+            succeeds(&town, &["audit", "--file", "killed.sqlite"]).await;
+            std::fs::remove_file(&to).unwrap();
+        }
+    }
+    succeeds(&town, &["backup", "killed.sqlite"]).await;
+    succeeds(&town, &["audit", "--file", "killed.sqlite"]).await;
+    let beside = std::fs::read_dir(town.installation.path()).unwrap();
+    let names = beside.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let left: Vec<_> = names.filter(|name| name.starts_with("killed.sqlite.")).collect();
+    assert_eq!(left, [""; 0], "what a killed one has left goes with the next one");
+    bill(&town, &signer, BEFORE..PEOPLE).await;
+    eventually("every batch is decided", async || {
+        town.anvil.mine(1).await;
+        signer.scheduler.get("/health/ready").await.body["chains"][0]["undecided"] == 0
+    })
+    .await;
+    town.assert_paid(&[1; PEOPLE]).await;
 }
 
 /// The worst hour: what is wrong with a copy is said of the file that was named, and which one is meant.
 async fn a_copy_of_no_use_is_refused_and_says_what_to_do(family: Family) {
-    let town = with_copies(family).await;
+    let town = with_backups(family).await;
     let signer = town.signer().await;
     bill(&town, &signer, 0..1).await;
     succeeds(&town, &["backup", "second/journal-early.sqlite"]).await;
     bill(&town, &signer, 1..BEFORE).await;
-    copied(&signer).await;
+    backed_up(&signer).await;
     signer.terminate().await;
     succeeds(&town, &["backup", "late.sqlite"]).await;
     for ending in ["", "-wal"] {

@@ -30,7 +30,7 @@ on_both_families![
     the_account_loses_its_permission,
     a_plan_is_paused,
     disk_nearly_full_and_full,
-    the_copys_disk_is_gone,
+    the_backups_disk_is_gone,
     clock_off,
     key_unreadable,
 ];
@@ -192,14 +192,15 @@ async fn disk_nearly_full_and_full(family: Family) {
     }
 }
 
-async fn the_copys_disk_is_gone(family: Family) {
+async fn the_backups_disk_is_gone(family: Family) {
     let mut town = Town::with(lively(family, "")).await;
     let second = town.installation.path().join("second");
     std::fs::create_dir(&second).unwrap();
-    town.installation = town.installation.env("SIGNER__JOURNAL__COPY_DIR", "second");
+    town.installation = town.installation.env("SIGNER__JOURNAL__BACKUP_DIR", "second");
+    town.installation = town.installation.env("SIGNER__JOURNAL__BACKUP_EVERY", "1s");
     let signer = town.signer().await;
     let outage = async || std::fs::remove_dir_all(&second).unwrap();
-    drill("the copy's disk is gone", &signer, outage).await;
+    drill("the backups' disk is gone", &signer, outage).await;
 }
 
 async fn clock_off(family: Family) {

@@ -1,6 +1,7 @@
 //! Stands between the Signer and its node: counts what is asked, and misbehaves by method name. On
 //! TRON the method is the last part of the path.
 
+use super::contracts::Subscriber;
 use super::patience::PATIENCE;
 use alloy::primitives::{Bytes as Raw, keccak256};
 use axum::body::{Body, Bytes, to_bytes};
@@ -90,6 +91,8 @@ pub(crate) enum Act {
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) method: String,
+    /// What was asked, as it was written.
+    text: Bytes,
     pub(crate) begun: Instant,
     pub(crate) answered: Instant,
 }
@@ -170,6 +173,18 @@ impl Proxy {
         self.shared.asked.lock().iter().filter(|asked| fits(method, &asked.method)).count()
     }
 
+    /// How many calls of `method` about any of these people were answered since [`Self::take_asked`]. What the Signer
+    /// asks for its own sake in between, as whether the contract still takes a batch of nobody, is none of them.
+    pub(crate) fn asked_about(&self, method: &str, people: &[Subscriber]) -> usize {
+        let names = people.iter().flat_map(|who| [who.user_hash.as_slice(), who.wallet.as_slice()]);
+        let names: Vec<String> = names.map(alloy::hex::encode).collect();
+        let about = |asked: &&Asked| {
+            let text = String::from_utf8_lossy(&asked.text).to_lowercase();
+            fits(method, &asked.method) && names.iter().any(|name| text.contains(name))
+        };
+        self.shared.asked.lock().iter().filter(about).count()
+    }
+
     /// What was asked since the last time.
     pub(crate) fn take_asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.shared.asked.lock())
@@ -228,15 +243,19 @@ async fn answer_all(stream: TcpStream, target: String, shared: Arc<Shared>) {
     http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
 }
 
+fn method_of(url: &str, question: &Value) -> String {
+    match question["method"].as_str() {
+        _ if url.contains("/wallet") => url.rsplit('/').next().unwrap_or_default().to_owned(),
+        Some("eth_call") if !question["params"][2].is_null() => READER.to_owned(),
+        method => method.unwrap_or("batch").to_owned(),
+    }
+}
+
 async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
     let begun = Instant::now();
     let question: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
     let tron = asked.url.contains("/wallet");
-    let method = match (question["method"].as_str(), tron) {
-        (_, true) => asked.url.rsplit('/').next().unwrap_or_default().to_owned(),
-        (Some("eth_call"), false) if !question["params"][2].is_null() => READER.to_owned(),
-        (method, false) => method.unwrap_or("batch").to_owned(),
-    };
+    let method = method_of(&asked.url, &question);
     let mut rewrite: Option<fn(&mut Value)> = None;
     let side = if asked.url.contains("/walletsolidity/") { "walletsolidity" } else { "wallet" };
     match meets(shared, (&method, side), (&asked, &question)).await {
@@ -277,13 +296,14 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
         Some(Act::Rewrite(change)) => rewrite = Some(change),
         Some(Act::Say(words)) => return Ok(words(&question).into_response()),
     }
+    let text = asked.body.clone();
     let mut answer = forward(shared, asked).await;
     if let (Some(change), Some(told)) = (rewrite, &answer) {
         let mut told: Value = serde_json::from_slice(told).unwrap_or_default();
         lie(&mut told, tron, change);
         answer = Some(told.to_string().into());
     }
-    shared.asked.lock().push(Asked { method, begun, answered: Instant::now() });
+    shared.asked.lock().push(Asked { method, text, begun, answered: Instant::now() });
     Ok(match answer {
         Some(answer) => ([("content-type", "application/json")], answer).into_response(),
         None => StatusCode::BAD_GATEWAY.into_response(),

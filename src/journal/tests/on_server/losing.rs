@@ -24,10 +24,6 @@ pub(super) enum Fate {
     SentLate,
     /// Nothing passes any more, and no end is told.
     Silent,
-    /// The process that asks is killed: the server never hears of it, and no connection is made any more.
-    KilledBefore,
-    /// The same, and the server does it.
-    KilledAfter,
 }
 
 /// A line to the server that breaks when it is told to.
@@ -77,10 +73,10 @@ impl Line {
                 });
                 let ends = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let (heard, fates) = (Arc::clone(&ears), Arc::clone(&fates));
-                let (muted, dead) = (Arc::clone(&muted), Arc::clone(&broken));
+                let muted = Arc::clone(&muted);
                 std::thread::spawn(move || answers(ends.0, ends.1, &heard));
                 std::thread::spawn(move || {
-                    questions((client, server), &ears, (&fates, &muted, &dead), slip);
+                    questions((client, server), &ears, (&fates, &muted), slip);
                 });
             }
         });
@@ -136,7 +132,7 @@ fn answers(mut server: UnixStream, mut client: TcpStream, Ears { deaf, held }: &
 fn questions(
     (mut client, mut server): (TcpStream, UnixStream),
     Ears { deaf, held }: &Ears,
-    (fates, mute, cut): (&Mutex<Option<Fate>>, &AtomicBool, &AtomicBool),
+    (fates, mute): (&Mutex<Option<Fate>>, &AtomicBool),
     (said, heard): Slip,
 ) {
     let mut bytes = [0; 1 << 14];
@@ -162,16 +158,6 @@ fn questions(
                 deaf.store(true, Ordering::SeqCst);
                 // Both ends stay open for as long as the test runs.
                 std::thread::sleep(Duration::from_mins(2));
-                break;
-            }
-            Some(Fate::KilledBefore) => {
-                cut.store(true, Ordering::SeqCst);
-                break;
-            }
-            Some(Fate::KilledAfter) => {
-                deaf.store(true, Ordering::SeqCst);
-                server.write_all(asked).unwrap();
-                cut.store(true, Ordering::SeqCst);
                 break;
             }
             Some(Fate::SentLate) => {

@@ -251,13 +251,13 @@ async fn a_standby_says_when_its_program_does_not_fit_the_tables_any_more() {
     let book = served(&server).await;
     let mut second = waits(&machine(&server, &book.room, "second"));
     let owner = within(&server, &book.room);
-    ran(owner.clone(), "UPDATE about SET min_writer = 9, version = 9".to_owned()).unwrap();
+    ran(owner.clone(), "UPDATE about SET version = 9".to_owned()).unwrap();
     let says = async || second.sight.sentence().contains("start the newer Signer again");
     eventually("it says so", says).await;
     book.journal.close().await;
     sleep(Duration::from_secs(2)).await;
     assert!(second.sight.sentence().contains("start the newer Signer again"));
-    ran(owner, "UPDATE about SET min_writer = 4, version = 4".to_owned()).unwrap();
+    ran(owner, "UPDATE about SET version = 4".to_owned()).unwrap();
     drop(second.turn().await.unwrap());
 }
 

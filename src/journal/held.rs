@@ -1,0 +1,71 @@
+//! A database that one process has for itself, while others may read it.
+//!
+//! The mode of SQLite that locks everybody out would lock out backups too. So its connections share the file, and
+//! whoever works on a journal holds a lock of the system on the file besides, which those who only copy leave
+//! alone. The lock is the file's, not the name's, and ends with the process.
+
+use super::open::{OpenError, unwritable};
+use rusqlite::Connection;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::File;
+use std::ops::Deref;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How long, and how often, a process that is just ending is waited for.
+const TRIES: (u32, Duration) = (100, Duration::from_millis(50));
+
+/// A connection to a database that no other process works on.
+#[derive(Debug)]
+pub(super) struct HeldFile {
+    conn: Connection,
+    /// Let go after the connection is closed, since fields are dropped in this order: closing any descriptor of a
+    /// file takes away the locks that SQLite has on it in this process.
+    _lock: Lock,
+}
+
+impl HeldFile {
+    pub(super) fn new(conn: Connection, lock: Lock) -> Self {
+        Self { conn, _lock: lock }
+    }
+
+    /// Closes the database, and lets go of it.
+    #[cfg(feature = "postgres")]
+    pub(super) fn close(self) -> rusqlite::Result<()> {
+        let Self { conn, .. } = self;
+        conn.close().map_err(|(_, problem)| problem)
+    }
+}
+
+impl Deref for HeldFile {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.conn
+    }
+}
+
+/// The lock of a database.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock of the database at `path`, or says who has it.
+    pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
+        let problem = |e: std::io::Error| unwritable(path, &e);
+        let file = File::open(path).map_err(problem)?;
+        let (most, pause) = TRIES;
+        for _ in 0..most {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(Errno::WOULDBLOCK) => sleep(pause),
+                Err(other) => return Err(problem(other.into())),
+            }
+        }
+        Err(OpenError::Held(path.to_owned()))
+    }
+}
