@@ -102,7 +102,9 @@ mod tests {
         std::fs::write(&new, "new").unwrap();
         std::fs::rename(new, &path).unwrap();
         drop(held);
-        let got = waiting.join().unwrap();
-        assert!(stands_at(&got._file, &path).unwrap());
+        let _got = waiting.join().unwrap();
+        let named = File::open(&path).unwrap();
+        let told = flock(&named, FlockOperation::NonBlockingLockExclusive);
+        assert_eq!(told, Err(Errno::WOULDBLOCK), "it has the new one");
     }
 }
