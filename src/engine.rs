@@ -18,6 +18,7 @@ mod signing_lanes;
 mod signing_line;
 mod standing;
 mod tally;
+mod telling;
 mod tracked;
 mod trouble;
 mod verdict;

@@ -31,7 +31,7 @@ use crate::config::HttpConfig;
 use crate::engine::Engine;
 use crate::journal::{FullLedger, Refusals};
 use crate::telemetry::Metrics;
-pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage, TokenNames, sheet, whole};
+pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage, TokenNames, sheet};
 pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
 pub use forward::Forwarder;
 pub use guard::forget_answers;

@@ -92,20 +92,9 @@ enum Configured {
         #[arg(long)]
         kept: Vec<HistoryHead>,
     },
-    /// Say what became of a charge that the chain does not tell of. The Signer must not be running: of one
-    /// that runs, ask POST /PayTool/control/resolve.
-    Resolve {
-        /// The billing: its number, any of its transaction hashes, or its request id.
-        billing: String,
-        /// The subscription.
-        subscription: i64,
-        /// Whether it was charged after all.
-        #[arg(value_parser = ["charged", "free"])]
-        outcome: String,
-        /// Why that is known: kept in the history.
-        #[arg(long)]
-        why: String,
-    },
+    /// Say what became of a charge that the chain does not tell of. A running Signer writes it down itself, in the
+    /// name of a caller that may control.
+    Resolve(claims::ResolveCommand),
     /// What the platform's ids of chains stand for.
     #[command(subcommand)]
     Networks(NetworksCommand),
@@ -171,10 +160,44 @@ enum ClaimsCommand {
     },
 }
 
+impl Command {
+    /// Whether its exit code says whether all is well.
+    fn answers_by_code(&self) -> bool {
+        use operate::RunningCommand::Status;
+        matches!(
+            self,
+            Self::Configured(
+                Configured::Check { .. }
+                    | Configured::Audit { .. }
+                    | Configured::Totals(_)
+                    | Configured::Running(Status { .. })
+            )
+        )
+    }
+}
+
+/// Whether nobody reads what a command writes any more, as behind `| head`.
+fn reader_is_gone(error: &(dyn Error + 'static)) -> bool {
+    let written = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    let line = || error.downcast_ref::<serde_json::Error>()?.io_error_kind();
+    let row = || {
+        let csv::ErrorKind::Io(error) = error.downcast_ref::<csv::Error>()?.kind() else {
+            return None;
+        };
+        Some(error.kind())
+    };
+    written.or_else(line).or_else(row) == Some(io::ErrorKind::BrokenPipe)
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(&cli) {
         Ok(code) => code,
+        Err(error) if reader_is_gone(error.as_ref()) => {
+            // What is cut off proves nothing.
+            let by_code = cli.command.as_ref().is_some_and(Command::answers_by_code);
+            if by_code { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        }
         Err(error) => {
             // Standard error may be closed; there is nobody left to tell then.
             drop(writeln!(io::stderr(), "{error}"));
@@ -245,11 +268,7 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
             say(&told)?;
             return Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Configured::Resolve { billing, subscription, outcome, why } => {
-            let finding = (billing.clone(), *subscription, why.clone());
-            let told = runtime.block_on(claims::resolve(&config.journal, finding, outcome))?;
-            say(&told)?;
-        }
+        Configured::Resolve(asked) => say(&runtime.block_on(claims::resolve(&config, asked))?)?,
         Configured::Networks(command) => say(&runtime.block_on(networks(&config, command))?)?,
         Configured::Claims(ClaimsCommand::Export { out }) => {
             say(&runtime.block_on(claims::export(&config.journal, out.as_deref()))?)?;

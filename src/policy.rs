@@ -7,6 +7,7 @@
 
 mod approval;
 mod count;
+mod words;
 
 pub use approval::{Approved, Data, Intent, Meant, Repeating, Unsigned};
 pub use count::{Count, Unit, utc_day};
@@ -115,9 +116,11 @@ impl Policy {
             Some(most) if amount > most => Err(Refusal::of(
                 self.key(&format!("max_amount.{name}")),
                 format!(
-                    "subscription {} would be charged {amount}, more than {most}; check it, and \
-                     raise the limit if it is right",
-                    who.0
+                    "subscription {} would be charged {}, more than {}; check it, and raise the limit if it is \
+                     right",
+                    who.0,
+                    limits.told_in(name).tell(amount),
+                    limits.told_in(name).tell(most)
                 ),
             )),
             Some(_) | None => Ok(()),
@@ -168,6 +171,7 @@ impl Policy {
                 amount,
                 most: limits.and_then(|(_, limits)| limits.max_amount_per_day),
                 rule: self.key(&format!("max_amount_per_day.{name}")),
+                units: self.token(token),
             });
         }
         Ok(counts)
@@ -203,6 +207,7 @@ impl Policy {
             amount: cost,
             most,
             rule: self.key("max_fee_per_day"),
+            units: self.coin(),
         }
     }
 
@@ -238,11 +243,12 @@ impl Policy {
             return Err(Refusal::of("signer", "the transaction is of another account"));
         }
         if !intent.value.is_zero() {
-            let why = format!("the transaction moves {} of the chain's own coin", intent.value);
+            let why = format!("the transaction moves {}", self.coin().tell(intent.value));
             return Err(Refusal::of("value", why));
         }
         if intent.cost > cost {
-            let why = format!("it may cost {}, but only {cost} was counted", intent.cost);
+            let [may, counted] = [intent.cost, cost].map(|wei| self.coin().tell(wei));
+            let why = format!("it may cost {may}, but only {counted} was counted");
             return Err(Refusal::of("cost", why));
         }
         Ok(())
@@ -339,32 +345,6 @@ impl Policy {
     /// The tokens that may be charged, by the names of the configuration; none where any may be.
     pub fn tokens(&self) -> impl Iterator<Item = (&str, Address)> {
         self.limits.tokens.iter().map(|(name, limits)| (name.as_str(), limits.address))
-    }
-
-    /// The limits in words, and whether an amount or a fee is without one.
-    pub fn describe(&self) -> (String, bool) {
-        let limits = &self.limits;
-        let batch =
-            limits.max_batch.map_or("any number".to_owned(), |most| format!("at most {most}"));
-        let mut words = vec![format!("{batch} of charges at once")];
-        let mut open = limits.max_fee_per_day.is_none() || limits.tokens.is_empty();
-        words.push(
-            limits.max_fee_per_day.map_or_else(
-                || "any fees".to_owned(),
-                |most| format!("fees of at most {most} a day"),
-            ),
-        );
-        if limits.tokens.is_empty() {
-            words.push("any amount of any token".to_owned());
-        }
-        for (name, limits) in &limits.tokens {
-            open |= limits.max_amount.is_none() || limits.max_amount_per_day.is_none();
-            let or_any =
-                |most: Option<U256>| most.map_or("any amount".to_owned(), |n| n.to_string());
-            let (one, day) = (or_any(limits.max_amount), or_any(limits.max_amount_per_day));
-            words.push(format!("{name}: {one} a charge, {day} a day"));
-        }
-        (words.join("; "), open)
     }
 
     fn spell(&self, address: Address) -> String {

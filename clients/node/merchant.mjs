@@ -1,6 +1,7 @@
 // The merchant's side of the interface in one file, for Node.js 18 and later, without dependencies:
 //
 //   sign, verifyCallback     the signature of requests and callbacks
+//   eventKey                 the name of the event of a callback, the same for each of its deliveries
 //   parse, stringify         JSON without loss: integers are BigInt, other numbers keep their text
 //   Platform                 every call of the platform: links, what is due, users, recharges, withdrawals
 //   verifyAnswer             the proof that an answer is the Signer's
@@ -10,6 +11,9 @@
 // docs/merchant.md says how to use it, docs/vectors/signing.json what it is held to.
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+
+/** The version of this file; what it asks says so as its User-Agent. */
+export const VERSION = '0.1.0';
 
 export const CLOCK_WINDOW_SECONDS = 60;
 /** How far a clock may be ahead of the Signer's. */
@@ -69,6 +73,22 @@ export function verifyCallback({ headers, pathAndQuery, body = '', credentials, 
     throw new NotVerified('the signature holds, but the body is no JSON object');
   }
   return event;
+}
+
+/**
+ * What all deliveries of one event have in common, and no two events: keep it with a unique index, and take what is
+ * there already for a repeat. `event`: what verifyCallback returned. `body`: the raw bytes that it was given, or their text.
+ */
+export function eventKey(event, body) {
+  const { subscriptionType, outTradeNo, chainId, transferHash, blockTime, createTime } = event;
+  if (typeof subscriptionType === 'string' && typeof outTradeNo === 'string') {
+    const when = typeof transferHash === 'string' && transferHash ? transferHash.toLowerCase() : `${typeof blockTime === 'bigint' ? blockTime : 0}/${createTime ?? ''}`;
+    return `${subscriptionType}/${outTradeNo}/${chainId ?? ''}/${when}`;
+  }
+  if (event.rechargeId !== undefined && typeof event.rechargeStatus === 'bigint') return `recharge/${event.rechargeId}/${event.rechargeStatus}`;
+  if (event.withdrawId !== undefined && typeof event.withdrawStatus === 'bigint') return `withdrawal/${event.withdrawId}/${event.withdrawStatus}`;
+  const text = Buffer.from(body).toString().replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+  return `unknown/${createHash('sha256').update(text).digest('hex')}`;
 }
 
 /**
@@ -219,7 +239,7 @@ export class NotProven extends CallError {
 async function call({ url, key, secret, signed, timeout = 15_000, clock = unixNow }, method, pathAndQuery, body) {
   const timestamp = String(clock());
   const requestSign = sign(secret, { timestamp, method, pathAndQuery, body });
-  const headers = { 'X-PAY-KEY': key, 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': requestSign };
+  const headers = { 'User-Agent': `merchant-node/${VERSION}`, 'X-PAY-KEY': key, 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': requestSign };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   let response, bytes;
   try {

@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { Conflict, NotKnown, NotProven, NotVerified, Platform, Signer, parse, sign, stringify, verifyAnswer, verifyCallback, whatToDo } from './merchant.mjs';
+import * as client from './merchant.mjs';
+import { Conflict, NotKnown, NotProven, NotVerified, Platform, Signer, VERSION, eventKey, parse, sign, stringify, verifyAnswer, verifyCallback, whatToDo } from './merchant.mjs';
 
-const { vectors, answers, clocks, callback, bodies } = JSON.parse(readFileSync(new URL('../../docs/vectors/signing.json', import.meta.url)));
+const { vectors, answers, clocks, callback, bodies, events } = JSON.parse(readFileSync(new URL('../../docs/vectors/signing.json', import.meta.url)));
 
 test('every vector is made, accepted, and refused with one byte changed', () => {
   for (const { name, secret, sign: wanted, ...signed } of vectors) {
@@ -31,6 +32,28 @@ test('of what is signed, JSON objects alone are taken, and all else is one error
     if (taken) assert.equal(typeof check(), 'object', name);
     else assert.throws(check, NotVerified, name);
   }
+});
+
+test('all deliveries of an event have one key, and no two events', () => {
+  for (const { name, body, key } of events) assert.equal(eventKey(parse(body), Buffer.from(body)), key, name);
+});
+
+test('the types name what is there, and no more', () => {
+  const types = readFileSync(new URL('merchant.d.mts', import.meta.url), 'utf8');
+  const named = [...types.matchAll(/^export (?:const|function|class) (\w+)/gm)].map(([, name]) => name);
+  assert.deepEqual(named.sort(), Object.keys(client).sort());
+  for (const name of ['Platform', 'Signer']) {
+    const [, body] = new RegExp(`^export class ${name} {\n([^]*?)^}`, 'm').exec(types);
+    const methods = [...body.matchAll(/^  (\w+)\(/gm)].map(([, method]) => method);
+    assert.deepEqual(methods.sort(), Object.getOwnPropertyNames(client[name].prototype).sort(), name);
+  }
+});
+
+test('the package is this file, in this version', () => {
+  const { version, exports, files } = JSON.parse(readFileSync(new URL('package.json', import.meta.url)));
+  assert.equal(version, VERSION);
+  assert.deepEqual(files, ['merchant.mjs', 'merchant.d.mts']);
+  assert.deepEqual(exports['.'], { types: './merchant.d.mts', default: './merchant.mjs' });
 });
 
 test('an answer is taken where it is proven, and nowhere else', () => {

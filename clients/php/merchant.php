@@ -4,6 +4,7 @@
  * and without extensions beyond the usual ones:
  *
  *   sign, verifyCallback   the signature of requests and callbacks
+ *   eventKey               the name of the event of a callback, the same for each of its deliveries
  *   verifyAnswer           the proof that an answer is the Signer's
  *   parse, dump            JSON without loss: numbers that PHP would round keep their text
  *   Platform               every call of the platform: links, what is due, users, recharges, withdrawals
@@ -16,6 +17,9 @@
 declare(strict_types=1);
 
 namespace Merchant;
+
+/** The version of this file; what it asks says so as its User-Agent. */
+const VERSION = '0.1.0';
 
 const CLOCK_WINDOW_SECONDS = 60;
 /** How far a clock may be ahead of the Signer's. */
@@ -84,6 +88,28 @@ function verifyCallback(array $headers, string $pathAndQuery, string $body, arra
         throw new NotVerified('the signature holds, but the body is no JSON object');
     }
     return $event;
+}
+
+/**
+ * What all deliveries of one event have in common, and no two events: keep it with a unique index, and take what is
+ * there already for a repeat. $event: what verifyCallback() returned. $body: the raw bytes that it was given.
+ */
+function eventKey(\stdClass $event, string $body): string
+{
+    $has = fn (string $name): mixed => $event->{$name} ?? null;
+    if (is_string($has('subscriptionType')) && is_string($has('outTradeNo'))) {
+        $hash = is_string($has('transferHash')) ? strtolower($event->transferHash) : '';
+        $time = is_int($has('blockTime')) ? $event->blockTime : 0;
+        $when = $hash !== '' ? $hash : "$time/" . ($has('createTime') ?? '');
+        return "{$event->subscriptionType}/{$event->outTradeNo}/" . ($has('chainId') ?? '') . "/$when";
+    }
+    foreach (['recharge' => 'recharge', 'withdrawal' => 'withdraw'] as $word => $name) {
+        [$number, $status] = [$has("{$name}Id"), $has("{$name}Status")];
+        if ($number !== null && is_int($status)) {
+            return "$word/$number/$status";
+        }
+    }
+    return 'unknown/' . hash('sha256', trim($body, " \t\r\n"));
 }
 
 /**
@@ -292,7 +318,7 @@ final class Peer
     {
         $timestamp = (string) $this->now();
         $sign = sign($this->secret, $timestamp, $method, $pathAndQuery, $body);
-        $headers = ["X-PAY-KEY: {$this->key}", "X-PAY-TIMESTAMP: $timestamp", "X-PAY-SIGN: $sign", 'Connection: close'];
+        $headers = ['User-Agent: merchant-php/' . VERSION, "X-PAY-KEY: {$this->key}", "X-PAY-TIMESTAMP: $timestamp", "X-PAY-SIGN: $sign", 'Connection: close'];
         if ($method === 'POST') {
             $headers[] = 'Content-Type: application/json';
         }

@@ -67,6 +67,22 @@ function answers(): void
     }
 }
 
+function events(): void
+{
+    $text = file_get_contents(__DIR__ . '/../../docs/vectors/signing.json');
+    foreach (json_decode($text, true, 512, JSON_THROW_ON_ERROR)['events'] as $one) {
+        same(\Merchant\eventKey(\Merchant\parse($one['body']), $one['body']), $one['key'], $one['name']);
+    }
+}
+
+/** The package is this file, in this version. */
+function package(): void
+{
+    $package = json_decode(file_get_contents(__DIR__ . '/composer.json'), true, 512, JSON_THROW_ON_ERROR);
+    same($package['version'], \Merchant\VERSION, 'the version');
+    same($package['autoload'], ['files' => ['merchant.php']], 'the file');
+}
+
 function bodies(): void
 {
     $shared = json_decode(file_get_contents(__DIR__ . '/../../docs/vectors/signing.json'), true, 512, JSON_THROW_ON_ERROR);
@@ -196,6 +212,8 @@ function sandbox(\stdClass $sandbox): void
 
 vectors();
 answers();
+events();
+package();
 bodies();
 json();
 nobody();

@@ -1,6 +1,7 @@
 """The merchant's side of the interface in one file, for Python 3.9 and later, without dependencies.
 
 sign, verify_callback   the signature of requests and callbacks
+event_key               the name of the event of a callback, the same for each of its deliveries
 verify_answer           the proof that an answer is the Signer's
 parse, dump             JSON without loss: integers are exact, other numbers keep their text
 Platform                every call of the platform: links, what is due, users, recharges, withdrawals
@@ -21,6 +22,9 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+
+#: The version of this file; what it asks says so as its User-Agent.
+__version__ = "0.1.0"
 
 CLOCK_WINDOW_SECONDS = 60
 #: How far a clock may be ahead of the Signer's.
@@ -89,6 +93,28 @@ def verify_callback(headers, path_and_query, body, credentials, method="POST", n
     if not isinstance(event, dict):
         raise NotVerified("the signature holds, but the body is no JSON object")
     return event
+
+
+def event_key(event, body):
+    """What all deliveries of one event have in common, and no two events: keep it with a unique index, and take what
+    is there already for a repeat.
+
+    event: what verify_callback returned. body: the raw bytes that it was given.
+    """
+    kind, number = event.get("subscriptionType"), event.get("outTradeNo")
+    if isinstance(kind, str) and isinstance(number, str):
+        found = event.get("transferHash")
+        when = found.lower() if isinstance(found, str) else ""
+        if not when:
+            block = event.get("blockTime")
+            when = f"{block if type(block) is int else 0}/{event.get('createTime') or ''}"
+        chain = event.get("chainId")
+        return f"{kind}/{number}/{'' if chain is None else chain}/{when}"
+    for word, name in (("recharge", "recharge"), ("withdrawal", "withdraw")):
+        number, status = event.get(name + "Id"), event.get(name + "Status")
+        if number is not None and type(status) is int:
+            return f"{word}/{number}/{status}"
+    return "unknown/" + hashlib.sha256(_bytes(body).strip(b" \t\r\n")).hexdigest()
 
 
 def verify_answer(headers, status, body, secret, request_sign, now=None):
@@ -245,7 +271,7 @@ class _Peer:
         timestamp = str(int(self.clock()))
         data = None if body is None else body.encode("utf-8")
         request_sign = sign(self.secret, timestamp, method, path_and_query, data or b"")
-        headers = {"X-PAY-KEY": self.key, "X-PAY-TIMESTAMP": timestamp, "X-PAY-SIGN": request_sign}
+        headers = {"User-Agent": f"merchant-python/{__version__}", "X-PAY-KEY": self.key, "X-PAY-TIMESTAMP": timestamp, "X-PAY-SIGN": request_sign}
         if data is not None:
             headers["Content-Type"] = "application/json"
         request = urllib.request.Request(self.url + path_and_query, data=data, headers=headers, method=method)

@@ -10,6 +10,7 @@ import merchant
 
 SHARED = json.loads((pathlib.Path(__file__).parents[2] / "docs/vectors/signing.json").read_text("utf-8"))
 VECTORS, ANSWERS, CLOCKS, CALLBACK, BODIES = (SHARED[name] for name in ("vectors", "answers", "clocks", "callback", "bodies"))
+EVENTS = SHARED["events"]
 STUB, SANDBOX = os.environ.get("STUB"), os.environ.get("SANDBOX")
 
 
@@ -58,6 +59,21 @@ class Vectors(unittest.TestCase):
                     self.assertIsInstance(merchant.verify_callback(*given), dict)
                 else:
                     self.assertRaises(merchant.NotVerified, merchant.verify_callback, *given)
+
+
+class Events(unittest.TestCase):
+    def test_all_deliveries_of_an_event_have_one_key_and_no_two_events(self):
+        for one in EVENTS:
+            with self.subTest(one["name"]):
+                body = one["body"].encode("utf-8")
+                self.assertEqual(merchant.event_key(merchant.parse(one["body"]), body), one["key"])
+
+
+class Package(unittest.TestCase):
+    def test_the_package_is_this_file_in_this_version(self):
+        text = (pathlib.Path(__file__).parent / "pyproject.toml").read_text("utf-8")
+        self.assertIn(f'\nversion = "{merchant.__version__}"\n', text)
+        self.assertIn('\npy-modules = ["merchant"]\n', text)
 
 
 class Json(unittest.TestCase):

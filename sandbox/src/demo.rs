@@ -95,13 +95,13 @@ impl Options {
 
     /// Tells the addresses to whoever started it.
     fn tell(&self, addresses: &serde_json::Value) -> Result<(), Error> {
-        if self.json && !self.once {
-            paper::line(addresses)?;
-        }
         if let Some(file) = &self.ready_file {
             let part = file.with_extension("part");
             std::fs::write(&part, format!("{addresses:#}\n"))?;
             std::fs::rename(part, file)?;
+        }
+        if self.json && !self.once {
+            paper::line(addresses)?;
         }
         Ok(())
     }
@@ -151,8 +151,8 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
         report.platform = loops::show(&paper, &running, &scheduler, &sides).await?;
     }
     let ends = options.once;
-    if fresh && !ends {
-        // So that something is due for whoever comes now.
+    if fresh && options.story && !ends {
+        // So that something is due for whoever comes now: the story has billed everybody.
         running.platform.advance(MONTH).await?;
     }
     if !ends {

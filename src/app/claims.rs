@@ -1,9 +1,14 @@
-//! The commands that change claims by a person's word. They work on a journal that no Signer has open.
+//! The commands that change claims by a person's word. They work on a journal that no Signer has open; of one that
+//! has it open, `resolve` is asked.
 
+use super::remote::{Remote, RemoteNeed};
 use crate::billing::SubscribeId;
-use crate::config::JournalPlace;
-use crate::journal::{Journal, PersonsWord, Resolution};
+use crate::config::{Config, JournalPlace};
+use crate::journal::{Journal, OpenError, PersonsWord, Resolution};
 use crate::owner_only;
+use clap::Args;
+use serde::de::IgnoredAny;
+use serde_json::json;
 use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
@@ -11,25 +16,72 @@ use std::path::Path;
 /// Who says so, in the history: whoever may run commands here.
 const BY: &str = "the command line";
 
-/// `resolve BILLING SUBSCRIPTION OUTCOME --why WHY`: what was done, in words.
-pub async fn resolve(
-    journal: &JournalPlace,
-    (billing, subscription, why): (String, i64, String),
-    outcome: &str,
+/// What a person found out about one charge.
+#[derive(Args, Clone, Debug)]
+pub struct ResolveCommand {
+    /// The billing: its number, any of its transaction hashes, or its request id.
+    billing: String,
+    /// The subscription.
+    subscription: i64,
+    /// Whether it was charged after all.
+    #[arg(value_parser = ["charged", "free"])]
+    outcome: String,
+    /// Why that is known: kept in the history.
+    #[arg(long)]
+    why: String,
+    /// Where the running Signer is, if not where the configuration says: `http://127.0.0.1:8080`.
+    #[arg(long)]
+    server: Option<String>,
+}
+
+/// `resolve`: what was done, in words. While a Signer holds the journal, that Signer does it, for a caller who may
+/// control.
+pub async fn resolve(config: &Config, command: &ResolveCommand) -> Result<String, Box<dyn Error>> {
+    match Journal::open_at(&config.journal) {
+        Ok(journal) => {
+            let told = resolve_in(&journal, command).await;
+            journal.close().await;
+            told
+        }
+        Err(OpenError::Held(_)) => ask_to_resolve(config, command).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn resolve_in(
+    journal: &Journal,
+    ResolveCommand { billing, subscription, outcome, why, .. }: &ResolveCommand,
 ) -> Result<String, Box<dyn Error>> {
     let resolution = Resolution::from_word(outcome).ok_or("say charged or free")?;
-    let journal = Journal::open_at(journal)?;
-    let (by, at_ms, subscribe) = (BY.to_owned(), journal.now_ms(), SubscribeId(subscription));
-    let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms };
-    let told = journal.resolve(finding).await;
-    journal.close().await;
-    let resolved = told??;
+    let finding = PersonsWord {
+        billing: billing.clone(),
+        subscribe: SubscribeId(*subscription),
+        resolution,
+        by: BY.to_owned(),
+        why: why.clone(),
+        at_ms: journal.now_ms(),
+    };
+    let resolved = journal.resolve(finding).await??;
+    let before = if resolved.repeated { " before" } else { "" };
     let number = resolved.billing.batch.0;
-    Ok(if resolved.repeated {
-        format!("billing {number}, subscription {subscription}: resolved as {outcome} before")
-    } else {
-        format!("billing {number}, subscription {subscription}: resolved as {outcome}")
-    })
+    Ok(format!("billing {number}, subscription {subscription}: resolved as {outcome}{before}"))
+}
+
+async fn ask_to_resolve(
+    config: &Config,
+    ResolveCommand { billing, subscription, outcome, why, server }: &ResolveCommand,
+) -> Result<String, Box<dyn Error>> {
+    let remote =
+        Remote::new(&config.asking(), server.as_deref(), RemoteNeed::Control).map_err(|why| {
+            format!("a Signer runs on this journal, and is asked: {why}, or stop the Signer")
+        })?;
+    let body = json!({
+        "billing": billing, "subscribeId": subscription, "outcome": outcome, "why": why
+    });
+    let _resolved: IgnoredAny = remote.post("/PayTool/control/resolve", &body).await?;
+    Ok(format!(
+        "billing {billing}, subscription {subscription}: resolved as {outcome}, by the running Signer"
+    ))
 }
 
 /// `claims export`: what is in the file, in words.

@@ -163,7 +163,7 @@ struct Controlled {
     paused: Option<String>,
     paused_since: Option<i64>,
     policy: String,
-    spent_today: Map<String, Value>,
+    spent_in_words: Vec<String>,
 }
 
 /// Pauses a chain, or all of them.

@@ -5,8 +5,9 @@ mod prove;
 
 use super::export::time;
 use super::lines::{self, LinesWanted};
+use crate::billing::whole;
 use crate::config::Config;
-use crate::http::{ChargeRow, TokenNames, sheet, whole};
+use crate::http::{ChargeRow, TokenNames, sheet};
 use crate::node::Dial;
 use alloy::primitives::U256;
 use clap::Args;

@@ -1,6 +1,7 @@
 //! Why nothing new is signed on a chain, although the journal knows of everything that was.
 
-use alloy::primitives::Address;
+use super::{Denomination, Family, spell_address};
+use alloy::primitives::{Address, U256};
 use std::fmt;
 
 /// Why nothing new should be signed on a chain, whatever the journal knows.
@@ -35,9 +36,10 @@ impl fmt::Display for Brake {
         match self {
             Self::NotAlone { signer, weight, threshold } => write!(
                 f,
-                "the key of the account {signer} weighs {weight} of the {threshold} that its owner \
+                "the key of the account {} weighs {weight} of the {threshold} that its owner \
                  permission asks for: no node takes what it signs alone. Give the key enough weight, or \
-                 bill from another account"
+                 bill from another account",
+                spell_address(Family::Tvm, *signer)
             ),
             Self::OutOfTime { times } => write!(
                 f,
@@ -47,10 +49,34 @@ impl fmt::Display for Brake {
             ),
             Self::Burnt { sun, most } => write!(
                 f,
-                "billing transactions that failed have cost {sun} sun today (UTC), and \
-                 fees.max_burnt_per_day is {most} sun: find out why they fail, then raise the limit or \
-                 wait until tomorrow"
+                "billing transactions that failed have cost {} today (UTC), and fees.max_burnt_per_day is {}: find \
+                 out why they fail, then raise the limit or wait until tomorrow",
+                trx(*sun),
+                trx(*most)
             ),
         }
+    }
+}
+
+fn trx(sun: u64) -> String {
+    Denomination::Coin { family: Family::Tvm, network: 0 }.tell(U256::from(sun))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_of_tron_is_spelled_so_and_what_was_burnt_is_told_in_trx() {
+        let alone = Brake::NotAlone { signer: Address::ZERO, weight: 1, threshold: 2 };
+        let said = alone.to_string();
+        assert!(
+            said.contains("the account T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb weighs 1 of"),
+            "{said}"
+        );
+        let burnt = Brake::Burnt { sun: 250_500_000, most: 200_000_000 };
+        let said = burnt.to_string();
+        assert!(said.contains("cost 250.5 TRX today (UTC)"), "{said}");
+        assert!(said.contains("fees.max_burnt_per_day is 200 TRX"), "{said}");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Family;
 use alloy::primitives::U256;
+use alloy::primitives::utils::format_units;
 
 /// EVM chains whose coin is not ETH, by their EIP-155 ids.
 const OTHERS: [(&[u64], &str); 8] = [
@@ -18,8 +19,43 @@ const OTHERS: [(&[u64], &str); 8] = [
 /// How many digits are shown from the first that is not zero: more than anybody reads.
 const SHOWN: usize = 6;
 
+/// What a person is told an amount in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Denomination {
+    /// The coin of a chain.
+    Coin {
+        /// The family of the chain.
+        family: Family,
+        /// The chain's own id.
+        network: u64,
+    },
+    /// A token.
+    Token {
+        /// What it is called.
+        name: String,
+        /// How many decimals it has; none where nobody says so.
+        decimals: Option<u8>,
+    },
+}
+
+impl Denomination {
+    /// An amount (wei, sun or base units) with its symbol. An amount of a token is exact; without its decimals it is
+    /// told in base units, and called that.
+    pub fn tell(&self, amount: U256) -> String {
+        match self {
+            Self::Coin { family, network } => coins(amount, *family, *network),
+            Self::Token { name, decimals } => {
+                match decimals.and_then(|decimals| whole(amount, decimals)) {
+                    Some(whole) => format!("{whole} {name}"),
+                    None => format!("{amount} base units of {name}"),
+                }
+            }
+        }
+    }
+}
+
 /// What the coin of a chain is called, by the chain's own id.
-fn symbol(family: Family, network: u64) -> &'static str {
+pub fn coin_symbol(family: Family, network: u64) -> &'static str {
     let other = || OTHERS.iter().find(|(ids, _)| ids.contains(&network)).map(|(_, name)| *name);
     match family {
         Family::Evm => other().unwrap_or("ETH"),
@@ -29,11 +65,8 @@ fn symbol(family: Family, network: u64) -> &'static str {
 
 /// An amount of a chain's coin (wei or sun) with its symbol: `0.000566237 ETH`. Digits that nobody reads are cut off.
 pub fn coins(amount: U256, family: Family, network: u64) -> String {
-    let decimals = match family {
-        Family::Evm => 18,
-        Family::Tvm => 6,
-    };
-    format!("{} {}", decimal(amount, decimals), symbol(family, network))
+    let decimals = usize::from(family.coin_decimals());
+    format!("{} {}", decimal(amount, decimals), coin_symbol(family, network))
 }
 
 /// An amount of the smallest unit as a decimal number, cut off after a few digits that are not leading zeros. Whole
@@ -45,6 +78,15 @@ pub fn decimal(amount: U256, decimals: usize) -> String {
     let kept = if whole == "0" { zeros.saturating_add(SHOWN) } else { SHOWN };
     let fraction = fraction.get(..kept).unwrap_or(fraction).trim_end_matches('0');
     if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
+}
+
+/// Base units in whole ones: every digit that counts, and none behind it.
+pub fn whole(units: U256, decimals: u8) -> Option<String> {
+    let text = format_units(units, decimals).ok()?;
+    if !text.contains('.') {
+        return Some(text);
+    }
+    Some(text.trim_end_matches('0').trim_end_matches('.').to_owned())
 }
 
 #[cfg(test)]
@@ -61,5 +103,31 @@ mod tests {
         assert_eq!(coins(wei(1), Family::Evm, 56), "0.000000000000000001 BNB");
         assert_eq!(decimal(wei(31_200_000_001), 9), "31.2");
         assert_eq!(decimal(U256::MAX, 0), U256::MAX.to_string());
+    }
+
+    #[test]
+    fn a_token_is_told_exactly_and_in_base_units_where_nobody_knows_its_decimals() {
+        let usdt = |decimals| Denomination::Token { name: "USDT".to_owned(), decimals };
+        let amount = U256::from(9_990_001);
+        assert_eq!(usdt(Some(6)).tell(amount), "9.990001 USDT");
+        assert_eq!(usdt(None).tell(amount), "9990001 base units of USDT");
+        let trx = Denomination::Coin { family: Family::Tvm, network: 0 };
+        assert_eq!(trx.tell(amount), "9.990001 TRX");
+    }
+
+    #[test]
+    fn no_digit_is_lost_and_none_is_added() {
+        for (units, decimals, told) in [
+            ("0", 6, "0"),
+            ("10000000", 6, "10"),
+            ("9990000", 6, "9.99"),
+            ("1", 18, "0.000000000000000001"),
+            ("500", 0, "500"),
+            ("123456789012345678901", 18, "123.456789012345678901"),
+        ] {
+            assert_eq!(whole(units.parse().unwrap(), decimals).as_deref(), Some(told), "{units}");
+        }
+        let all = whole(U256::MAX, 77).unwrap();
+        assert_eq!(all.replace('.', ""), U256::MAX.to_string());
     }
 }

@@ -88,13 +88,18 @@ impl SigningAccount {
 
     /// What it takes to sign.
     pub(super) fn signing(&self) -> Result<Arc<SigningContext>, ChainError> {
-        self.signing.clone().ok_or(ChainError::NoKey { signer: self.facts.signer })
+        self.signing.clone().ok_or(ChainError::NoKey { signer: self.spelled() })
+    }
+
+    /// The account, as its chain writes it.
+    fn spelled(&self) -> String {
+        spell_address(self.facts.family, self.facts.signer)
     }
 
     /// Why nothing can be signed, where a store has the key and did not sign when it was last asked.
     pub(super) fn key_trouble(&self) -> Option<ChainError> {
         let why = self.signing.as_ref()?.key.trouble()?;
-        Some(Unready::Key { signer: self.facts.signer, why }.into())
+        Some(Unready::Key { signer: self.spelled(), why }.into())
     }
 
     /// Has a store that did not sign, or was not asked for long, sign a test.
@@ -191,7 +196,7 @@ pub(super) async fn meet<C: Client>(
     for (id, verified) in fleet.verify_all().await {
         let Err(error) = verified else { continue };
         let node = fleet.label(id);
-        warn!(chain.id = %facts.id, node, %error, "the node cannot be used yet");
+        warn!(chain = facts.name, node, %error, "the node cannot be used yet");
     }
     if let Some(answered) = fleet.all_on_wrong_chain() {
         return Err(NotConnected::WrongChain { configured, answered });

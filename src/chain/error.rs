@@ -3,7 +3,8 @@
 use super::{Payer, TooDear, Unready};
 use crate::billing::{BadField, FailCode, Undecodable};
 use crate::node::{AskError, Fault, NodeError, RealChain};
-use alloy::primitives::{Address, B256, U256};
+use alloy::primitives::{B256, U256};
+use jiff::Timestamp;
 use std::time::Duration;
 use tron_primitives::transaction::Unreadable;
 
@@ -24,9 +25,10 @@ pub enum ChainError {
     /// The signing account cannot pay for the transaction.
     #[error(
         "the signing account {payer} holds {}, but the transaction may cost {}, with what is open already: \
-         top it up: send coins to that address",
+         top it up: send {} to that address",
         payer.coins(*have),
-        payer.coins(*need)
+        payer.coins(*need),
+        payer.coin()
     )]
     GasFunds {
         /// What it holds.
@@ -42,8 +44,8 @@ pub enum ChainError {
     /// Nothing can be signed for the account: its key is not configured.
     #[error("the key of the account {signer} is not configured: nothing is signed for it")]
     NoKey {
-        /// The account.
-        signer: Address,
+        /// The account, as its chain writes it.
+        signer: String,
     },
     /// The chain asks more than a configured ceiling.
     #[error(transparent)]
@@ -203,9 +205,10 @@ pub enum Unanswered {
     },
     /// Too few tell what the account had sent when the process before this one wrote last (EVM).
     #[error(
-        "{needed} nodes must tell how many transactions the account had sent at {at_s} (Unix time), before \
-         the journal was left, since a copy from before then knows none of the later ones, and they do \
-         not: {why}. Use nodes that keep the states of old blocks until the lane is open"
+        "{needed} nodes must tell how many transactions the account had sent at {}, before the journal was left, since a \
+         copy from before then knows none of the later ones, and they do not: {why}. Use nodes that keep the \
+         states of old blocks until the lane is open",
+        told_time(*at_s)
     )]
     NoPast {
         /// How many have to agree.
@@ -326,6 +329,12 @@ pub enum CallFault {
     NoOracle(Box<OddAnswer>),
 }
 
+/// A time (Unix seconds) as people read it.
+fn told_time(at_s: u64) -> String {
+    let at = i64::try_from(at_s).ok().and_then(|at_s| Timestamp::from_second(at_s).ok());
+    at.map_or_else(|| format!("{at_s} (Unix time)"), |at| at.to_string())
+}
+
 impl From<AskError> for ChainError {
     fn from(asked: AskError) -> Self {
         let AskError { question, fault } = &asked;
@@ -353,5 +362,26 @@ impl From<Unanswered> for ChainError {
 impl From<CallFault> for ChainError {
     fn from(why: CallFault) -> Self {
         Self::CallFails(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::billing::Family;
+
+    #[test]
+    fn a_person_reads_coins_addresses_and_dates() {
+        let have = U256::from(566_237_007_927_318_u64);
+        let need = U256::from(600_000_000_000_000_u64);
+        let short = ChainError::GasFunds { have, need, payer: Payer::nobody(Family::Evm) };
+        assert_eq!(
+            short.to_string(),
+            "the signing account 0x0000000000000000000000000000000000000000 holds 0.000566237 ETH, but the \
+             transaction may cost 0.0006 ETH, with what is open already: top it up: send ETH to that address"
+        );
+        let why = Box::new(Unanswered::NoNode.into());
+        let past = Unanswered::NoPast { needed: 2, at_s: 1_795_452_700, why }.to_string();
+        assert!(past.contains("had sent at 2026-11-23T16:51:40Z, before"), "{past}");
     }
 }

@@ -1,7 +1,7 @@
 //! Whose coins pay for transactions, as sentences name them.
 
 use super::Facts;
-use crate::billing::{Family, coins, spell_address};
+use crate::billing::{Family, coin_symbol, coins, spell_address};
 use alloy::primitives::{Address, U256};
 use std::fmt;
 
@@ -23,6 +23,11 @@ impl Payer {
     #[cfg(test)]
     pub(crate) fn nobody(family: Family) -> Self {
         Self { family, network: 0, account: Address::ZERO }
+    }
+
+    /// What its chain's coin is called.
+    pub fn coin(&self) -> &'static str {
+        coin_symbol(self.family, self.network)
     }
 
     /// An amount of its chain's coin.

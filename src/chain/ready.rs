@@ -4,7 +4,7 @@
 use super::Payer;
 use crate::billing::decimal;
 use crate::keys::StoreFault;
-use alloy::primitives::{Address, U256};
+use alloy::primitives::U256;
 use std::fmt;
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ pub enum Unready {
     /// The store that has the key does not sign.
     #[error("the store of the key of {signer} does not sign: {why}")]
     Key {
-        /// The account.
-        signer: Address,
+        /// The account, as its chain writes it.
+        signer: String,
         /// What the matter is.
         why: StoreFault,
     },
@@ -153,7 +153,8 @@ impl fmt::Display for Purse {
         write!(
             f,
             "the signing account {payer} holds {holds}, of which open transactions may take {in_flight}, and an \
-             ordinary batch may cost {ordinary}: top it up: send coins to that address"
+             ordinary batch may cost {ordinary}: top it up: send {} to that address",
+            payer.coin()
         )
     }
 }
@@ -213,9 +214,13 @@ mod tests {
         assert_eq!(short.pays(), Err(Unready::GasMoney(Box::new(short))));
         assert_eq!(purse(10, 20).spendable(), U256::ZERO);
         let said = short.to_string();
-        for part in
-            ["0.0001 TRX", "0.000071 TRX", "0.00003 TRX", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"]
-        {
+        for part in [
+            "0.0001 TRX",
+            "0.000071 TRX",
+            "0.00003 TRX",
+            "send TRX to",
+            "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb",
+        ] {
             assert!(said.contains(part), "{part}: {said}");
         }
     }

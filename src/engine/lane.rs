@@ -338,17 +338,18 @@ impl Lane {
             tracked.offered = Some(Instant::now());
         }
         let (hash, position) = (newest.get().signed.hash, slot.position);
+        let chain = &self.chain.facts().name;
         let objection = match self.chain.deliver(newest).await {
             Delivery::Accepted => {
-                info!(tx.hash = %hash, position, "offered to the chain");
+                info!(chain, tx.hash = %hash, position, "offered to the chain");
                 None
             }
             Delivery::Refused { objection, said } => {
-                warn!(tx.hash = %hash, position, said, "not taken; it will be offered again");
+                warn!(chain, tx.hash = %hash, position, said, "not taken; it will be offered again");
                 Some(objection)
             }
             Delivery::Unknown(said) => {
-                warn!(tx.hash = %hash, position, said, "nobody knows whether it was taken; it will be offered again");
+                warn!(chain, tx.hash = %hash, position, said, "nobody knows whether it was taken; it will be offered again");
                 None
             }
         };

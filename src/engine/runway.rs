@@ -1,7 +1,7 @@
 //! How long what a lane may spend lasts: its gas money, in ordinary billings, and the limits of the day.
 
 use super::lane::Lane;
-use crate::chain::Headroom;
+use crate::chain::{Headroom, Payer};
 use crate::journal::GasNote;
 use std::sync::atomic::Ordering;
 use tracing::{info, warn};
@@ -17,7 +17,7 @@ impl Lane {
     /// What to do soon, although all is well now.
     pub fn warnings(&self) -> Vec<String> {
         let low = self.billings_left().filter(|left| *left < self.gas_warn_billings);
-        low.map(runs_low).into_iter().collect()
+        low.map(|left| self.runs_low(left)).into_iter().collect()
     }
 
     /// Says once that the gas money runs low, and once that it does not any more. What is low has to
@@ -29,7 +29,7 @@ impl Lane {
         let account = self.account();
         if left < mark {
             if !self.gas_is_low.swap(true, Ordering::Relaxed) {
-                let said = runs_low(left);
+                let said = self.runs_low(left);
                 warn!(chain, account, billings_left = left, "{said}");
             }
         } else if left >= mark.saturating_add(mark >> 2)
@@ -39,12 +39,23 @@ impl Lane {
         }
         let low = self.gas_is_low.load(Ordering::Relaxed);
         if self.gas_noted_low.load(Ordering::Relaxed) != low {
-            let why = if low { runs_low(left) } else { lasts(left) };
+            let why = if low { self.runs_low(left) } else { lasts(left) };
             // What cannot be written is tried again at the next look.
             if self.journal.note_gas(GasNote { lane: self.id(), low, why }).await.is_ok() {
                 self.gas_noted_low.store(low, Ordering::Relaxed);
             }
         }
+    }
+
+    fn runs_low(&self, left: u64) -> String {
+        let payer = Payer::of(self.chain.facts());
+        let holds = self.chain.vitals().map(|vitals| vitals.balance).unwrap_or_default();
+        format!(
+            "the gas money runs low: the signing account {payer} holds {} and can pay for {left} more billings like the \
+             last one: send {} to it",
+            payer.coins(holds),
+            payer.coin()
+        )
     }
 
     /// Remembers what of the limits of the day is taken, so that nobody has to wait for the journal who
@@ -76,11 +87,4 @@ impl Lane {
 
 fn lasts(left: u64) -> String {
     format!("the gas money lasts again, for {left} billings like the last one")
-}
-
-fn runs_low(left: u64) -> String {
-    format!(
-        "the gas money runs low: the signing account can pay for {left} more billings like the last \
-         one: send coins to it"
-    )
 }

@@ -5,11 +5,12 @@ use super::hindrance::{Hindrance, WhyUnsigned};
 use super::lane::Lane;
 use super::standing::Obstacle;
 use super::tally::SignedAgain;
+use super::telling;
 use super::tracked::Tracked;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
-    Attempt, AttemptKind, BatchId, Item, Landed, Memory, Sighting, Slot, Step, Verdict, next_step,
+    Attempt, AttemptKind, BatchId, Landed, Memory, Sighting, Slot, Step, Verdict, next_step,
 };
 use crate::chain::ChainError;
 use crate::journal::{Addition, Durable, Settlement};
@@ -186,7 +187,7 @@ impl Watcher {
             }
             Ok(None) => self.remember_unsigned(tracked, None),
             Err(NoVerdict::Chain(ChainError::CallFails(why))) => {
-                info!(batch = tracked.slot.batch.0, %why, "nothing is signed for it any more");
+                info!(chain = self.chain(), batch = tracked.slot.batch.0, %why, "nothing is signed for it any more");
                 return Renewed::Pointless;
             }
             Err(why) => self.remember_unsigned(tracked, Some(&why)),
@@ -198,7 +199,12 @@ impl Watcher {
     fn remember_unsigned(&self, seen: &Tracked, unsigned: Option<&NoVerdict>) {
         if let Some(why) = unsigned.filter(|_| seen.unsigned.is_none()) {
             let why = why.to_string();
-            warn!(batch = seen.slot.batch.0, why, "no other attempt can be signed now");
+            warn!(
+                chain = self.chain(),
+                batch = seen.slot.batch.0,
+                why,
+                "no other attempt can be signed now"
+            );
         }
         if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
             tracked.unsigned = unsigned.map(WhyUnsigned::of);
@@ -247,7 +253,7 @@ impl Watcher {
         draft.committed(slot.position, &attempt);
         let hash = attempt.get().signed.hash;
         spans::tell("tx.hash", hash.to_string());
-        info!(batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
+        info!(chain = self.chain(), batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
         let attempts = slot.attempts.followed_by(attempt);
         Ok(Some(self.lane.track(Slot { attempts, ..Slot::clone(slot) })))
     }
@@ -256,11 +262,7 @@ impl Watcher {
     fn remark(&self, seen: &Tracked, sighting: &Sighting) {
         let why = Hindrance::of(sighting, seen.objection, seen.unsigned);
         if let Some(why) = why.filter(|_| why != seen.held_up) {
-            warn!(
-                chain = self.lane.chain.facts().name,
-                batch = seen.slot.batch.0,
-                "held up: {why}"
-            );
+            warn!(chain = self.chain(), batch = seen.slot.batch.0, "held up: {why}");
         }
         if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
             tracked.held_up = why;
@@ -280,12 +282,14 @@ impl Watcher {
         let hash = end.verdict.hash().map(|hash| hash.to_string());
         match &end.verdict {
             Verdict::Usurped(_) => warn!(
+                chain = self.chain(),
                 batch = end.batch.0,
                 tx.hash = hash,
                 "a transaction that was not signed here took a batch's nonce: the key is used \
                  elsewhere, or the journal was an old copy"
             ),
             Verdict::UsedUp(block) => error!(
+                chain = self.chain(),
                 batch = end.batch.0,
                 block = block.number,
                 "no transaction has a batch's nonce, and the nonce is used: an EIP-7702 authorization? It \
@@ -296,10 +300,10 @@ impl Watcher {
             | Verdict::Cancelled(_)
             | Verdict::Expired(_) => {}
         }
-        tell_end(&end, hash.as_deref());
+        telling::tell_end(self.chain(), &end, hash.as_deref());
         let ended = self.lane.tracked.lock().remove(&end.batch);
         if let Some(ended) = ended {
-            tell_what_was_taken(&end, &ended.slot.items, hash.as_deref());
+            telling::tell_what_was_taken(self.chain(), (&end, &ended.slot.items), hash.as_deref());
             self.lane.tally.lock().ended(&end.verdict, &ended.slot.items);
             self.tell_trace(&ended, &end).await;
         }
@@ -330,7 +334,7 @@ impl Watcher {
             tracked.alarmed = true;
         }
         error!(
-            chain = self.lane.chain.facts().name,
+            chain = self.chain(),
             batch = slot.batch.0,
             position = slot.position,
             "it is not known whom the transaction that took the place of a batch charged; its claims \
@@ -338,36 +342,10 @@ impl Watcher {
         );
         Ok(())
     }
-}
 
-/// Says how a batch ended and what its transaction cost; louder where that was paid for nothing.
-fn tell_end(end: &Settlement, hash: Option<&str>) {
-    let record = end.verdict.landed().and_then(|landed| landed.record.as_ref());
-    let (batch, block, state) =
-        (end.batch.0, end.verdict.block().number, end.verdict.state().word());
-    let result = record.map(|record| record.ending.word());
-    let (used, fee) = (record.map(|r| r.used), record.map(|r| r.fee.to_string()));
-    let why = record.and_then(|record| record.message.as_deref());
-    if let Some(advice) = record.and_then(|record| record.ending.advice()) {
-        warn!(batch, tx.hash = hash, block, result, why, used, fee, "batch {state}: {advice}");
-    } else {
-        info!(batch, tx.hash = hash, block, result, used, fee, "batch {state}");
-    }
-}
-
-/// Calls a person where the chain charged otherwise than was claimed.
-fn tell_what_was_taken(end: &Settlement, items: &[Item], hash: Option<&str>) {
-    for (place, (item, outcome)) in items.iter().zip(end.verdict.outcomes()).enumerate() {
-        let taken = outcome.taken_otherwise(item);
-        if !taken.is_claimed() {
-            error!(
-                batch = end.batch.0,
-                tx.hash = hash,
-                item = place,
-                %taken,
-                "the contract charged something else than was claimed: find out why before more is billed"
-            );
-        }
+    /// What its chain is called in log lines.
+    fn chain(&self) -> &str {
+        &self.lane.chain.facts().name
     }
 }
 

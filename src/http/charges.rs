@@ -5,7 +5,7 @@ pub mod sheet;
 mod tokens;
 
 pub use row::ChargeRow;
-pub use tokens::{TokenNames, whole};
+pub use tokens::TokenNames;
 
 use super::AppState;
 use super::answer::{HttpReply, envelope};

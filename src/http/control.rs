@@ -244,6 +244,8 @@ struct Control {
     policy: String,
     /// What was let through today (UTC): base units by token address, wei or sun under `fee`.
     spent_today: BTreeMap<String, Option<Box<RawValue>>>,
+    /// The same in words.
+    spent_in_words: Vec<String>,
 }
 
 /// A token as its family writes addresses; `fee` as it is.
@@ -260,13 +262,15 @@ async fn report(door: &AppState, rights: &Rights) -> Result<Response, HttpReply>
     for lane in lanes.filter(|lane| rights.covers_chain(lane.id().chain)) {
         let spent = door.engine.spent(lane.id().chain).await;
         let spent = spent.map_err(|error| HttpReply::NoVerdict(NoVerdict::Journal(error)))?;
-        let facts = lane.chain.facts();
+        let (facts, policy) = (lane.chain.facts(), lane.chain.policy());
+        let words = spent.iter().map(|sum| policy.spent_in_words(&sum.unit, sum.amount)).collect();
         chains.push(Control {
             chain_id: facts.id.0,
             name: facts.name.clone(),
             paused: lane.paused(),
             paused_since: door.engine.journal.paused(facts.id).map(|pause| pause.since_ms),
-            policy: lane.chain.policy().describe().0,
+            policy: policy.describe().0,
+            spent_in_words: words,
             spent_today: spent
                 .into_iter()
                 .map(|sum| (spell(facts.family, sum.unit), integer(sum.amount)))

@@ -5,7 +5,7 @@ use super::AppState;
 use super::answer::envelope;
 use super::troubles::StandingTrouble;
 use super::{figures, tokens};
-use crate::billing::Family;
+use crate::billing::{Family, coin_symbol};
 use crate::chain::Vitals;
 use crate::engine::{LaneSet, SigningLanes};
 use alloy::primitives::U256;
@@ -124,7 +124,7 @@ impl ChainNumbers {
                 Family::Tvm => "tvm",
             },
             explorer: door.explorers.get(&facts.id).cloned(),
-            coin: coin(facts.family, facts.network),
+            coin: coin_symbol(facts.family, facts.network),
             troubles: door.troubles.of(lanes, door.engine.journal.now_ms().div_euclid(1000)),
             coin_decimals: facts.family.coin_decimals(),
             balance: sum(|vitals| vitals.balance),
@@ -133,16 +133,6 @@ impl ChainNumbers {
             oldest_open: set.of_chain(lanes).filter_map(|lane| lane.oldest_open_ms()).min(),
             limits: limits.collect(),
         }
-    }
-}
-
-/// The symbol of a chain's own coin, by the EIP-155 id of the network.
-fn coin(family: Family, network: u64) -> &'static str {
-    match (family, network) {
-        (Family::Tvm, _) => "TRX",
-        (Family::Evm, 56 | 97) => "BNB",
-        (Family::Evm, 137 | 80_002) => "POL",
-        (Family::Evm, _) => "ETH",
     }
 }
 

@@ -1,7 +1,7 @@
 //! What stands in the way of each chain, since when, and what to do: for the page.
 
 use super::AppState;
-use crate::billing::PlatformChainId;
+use crate::billing::{PlatformChainId, coin_symbol};
 use crate::engine::{Obstacle, SigningLanes};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -26,18 +26,20 @@ pub(super) struct StandingTrouble {
     said: String,
     /// Unix seconds.
     since: i64,
-    what_to_do: &'static str,
+    what_to_do: String,
 }
 
 impl Troubles {
     /// What stands in the way of a chain at `now`, Unix seconds.
     pub(super) fn of(&self, lanes: &SigningLanes, now: i64) -> Vec<StandingTrouble> {
-        self.note(lanes.any().chain.facts().id, lanes.standing(), now)
+        let facts = lanes.any().chain.facts();
+        let coin = coin_symbol(facts.family, facts.network);
+        self.note((facts.id, coin), lanes.standing(), now)
     }
 
     fn note(
         &self,
-        chain: PlatformChainId,
+        (chain, coin): (PlatformChainId, &str),
         standing: Vec<(Obstacle, String)>,
         now: i64,
     ) -> Vec<StandingTrouble> {
@@ -48,11 +50,14 @@ impl Troubles {
             obstacle: obstacle.word(),
             said,
             since: *since.entry((chain, obstacle.word())).or_insert(now),
-            what_to_do: advice(obstacle),
+            what_to_do: advice(obstacle).replace(COIN, coin),
         });
         told.collect()
     }
 }
+
+/// What stands in an advice for the chain's own coin.
+const COIN: &str = "{coin}";
 
 /// What a person does about it.
 fn advice(obstacle: Obstacle) -> &'static str {
@@ -66,7 +71,7 @@ fn advice(obstacle: Obstacle) -> &'static str {
         Obstacle::Key => {
             "See that the store that has the key can be reached, and that it still has it."
         }
-        Obstacle::GasMoney => "Send coins to the signing account below.",
+        Obstacle::GasMoney => "Send {coin} to the account that the sentence names.",
         Obstacle::Fees => {
             "Wait until the chain asks less, or raise the ceiling in the configuration and reload."
         }
@@ -117,7 +122,7 @@ mod tests {
         let nodes = || (Obstacle::Nodes, "no node answers".to_owned());
         let fees = || (Obstacle::Fees, "gas is dear".to_owned());
         let told = |chain, standing, now| {
-            let told = troubles.note(PlatformChainId(chain), standing, now);
+            let told = troubles.note((PlatformChainId(chain), "POL"), standing, now);
             told.iter().map(|one| (one.obstacle, one.since)).collect::<Vec<_>>()
         };
         assert_eq!(told(1, vec![nodes()], 10), [("nodes", 10)]);
@@ -125,5 +130,8 @@ mod tests {
         assert_eq!(told(1, vec![nodes(), fees()], 30), [("nodes", 10), ("fees", 30)]);
         assert_eq!(told(1, vec![fees()], 40), [("fees", 30)]);
         assert_eq!(told(1, vec![nodes()], 50), [("nodes", 50)], "it was over in between");
+        let starved = vec![(Obstacle::GasMoney, "the account 0xA1 holds 0 POL".to_owned())];
+        let starved = troubles.note((PlatformChainId(1), "POL"), starved, 60);
+        assert_eq!(starved[0].what_to_do, "Send POL to the account that the sentence names.");
     }
 }

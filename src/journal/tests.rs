@@ -31,8 +31,8 @@ use super::sql::SqlResult;
 use super::*;
 use crate::billing::{
     AskedBy, AttemptKind, BatchState, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
-    ChargeTerms, ClaimState, Execution, FailCode, Family, ForeignEffect, InBlocks, Item,
-    ItemOutcome, Landed, NamedRequest, Period, PeriodNaming, PlanId, RequestId, Signed,
+    ChargeTerms, ClaimState, Denomination, Execution, FailCode, Family, ForeignEffect, InBlocks,
+    Item, ItemOutcome, Landed, NamedRequest, Period, PeriodNaming, PlanId, RequestId, Signed,
     SubscribeId, TakenAsTold, TxRecord, UserHash, Verdict,
 };
 use crate::config::JournalConfig;
@@ -339,7 +339,8 @@ fn fee(cost: u64, most: Option<u64>) -> Count {
 
 fn count(unit: Unit, items: Vec<usize>, amount: u64, most: Option<u64>) -> Count {
     let (amount, most, rule) = (U256::from(amount), most.map(U256::from), unit.word());
-    Count { unit, items, amount, most, rule }
+    let units = Denomination::Token { name: unit.word(), decimals: None };
+    Count { unit, items, amount, most, rule, units }
 }
 
 /// Stands for a signature: another one for every position.

@@ -143,9 +143,10 @@ impl SignedSums {
         let sum = self.of.entry((chain.0, count.unit.word())).or_default();
         let after = sum.saturating_add(count.amount);
         if after > most {
-            let (rule, needs) = (count.rule.clone(), count.amount);
+            let rule = count.rule.clone();
+            let [signed, needs] = [*sum, count.amount].map(|amount| count.units.tell(amount));
             let why = format!(
-                "the process that holds the keys has signed for {sum} today (UTC), this needs {needs} more, and \
+                "the process that holds the keys has signed for {signed} today (UTC), this needs {needs} more, and \
                  it signs for {TIMES} times the limit at most, whatever came of it; find out what was signed, \
                  and wait until tomorrow or raise the limit"
             );

@@ -1,6 +1,7 @@
 //! What a batch adds to the sums of a day.
 
 use super::Refusal;
+use crate::billing::Denomination;
 use alloy::primitives::{Address, U256};
 
 /// What is summed up.
@@ -35,6 +36,8 @@ pub struct Count {
     pub most: Option<U256>,
     /// The rule that limits it.
     pub rule: String,
+    /// What a person is told it in.
+    pub units: Denomination,
 }
 
 impl Count {
@@ -45,8 +48,11 @@ impl Count {
             (Some(most), after) if after.is_none_or(|after| after > most) => Err(Refusal::of(
                 self.rule.clone(),
                 format!(
-                    "{before} of {most} is used up today (UTC), and this needs {amount} more; post \
-                     less, wait until tomorrow, or raise the limit"
+                    "{} of {} is used up today (UTC), and this needs {} more; post less, wait until tomorrow, or \
+                     raise the limit",
+                    self.units.tell(before),
+                    self.units.tell(most),
+                    self.units.tell(amount)
                 ),
             )),
             (_, after) => Ok(after.unwrap_or(U256::MAX)),

@@ -18,7 +18,7 @@ fn limits() -> PolicyConfig {
         address: USDT,
         max_amount: Some(U256::from(100)),
         max_amount_per_day: Some(U256::from(250)),
-        decimals: None,
+        decimals: Some(2),
     };
     let dai =
         TokenLimits { address: DAI, max_amount: None, max_amount_per_day: None, decimals: None };
@@ -77,7 +77,10 @@ fn a_charge_of_more_than_its_limit_or_of_another_token_is_refused_and_the_limit_
     let four: Vec<Charge> = (1..=4).map(|n| charge(n, USDT, 1)).collect();
     assert_eq!(admit(&four), "chains.139.policy.max_batch");
     let told = policy().admit(&[charge(7, USDT, 101)]).unwrap_err().to_string();
-    assert!(told.contains("subscription 7") && told.contains("101, more than 100"), "{told}");
+    assert!(
+        told.contains("subscription 7") && told.contains("1.01 USDT, more than 1 USDT;"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -115,7 +118,7 @@ fn without_limits_any_amount_of_any_token_is_let_through_and_said_to_be() {
     let closed = Policy { limits: closed, ..policy() };
     assert_eq!(
         closed.describe().0,
-        "at most 3 of charges at once; fees of at most 9000 a day; USDT: 100 a charge, 250 a day"
+        "at most 3 of charges at once; fees of at most 0.000000000000009 BNB a day; 1 USDT a charge, 2.5 USDT a day"
     );
     assert!(!closed.describe().1);
 }

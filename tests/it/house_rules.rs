@@ -13,6 +13,7 @@ mod names;
 mod rust;
 mod sizes;
 mod tree;
+mod versions;
 mod words;
 
 fn none(faults: &[String]) {

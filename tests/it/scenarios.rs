@@ -38,6 +38,7 @@ mod fleet;
 mod gas_money;
 mod happy;
 mod hostile_evm;
+mod in_words;
 mod lanes;
 mod lean;
 mod metrics;

@@ -5,9 +5,9 @@ use alloy::primitives::{Address, B256, U256, keccak256};
 use futures_util::future::join_all;
 use merchant_signer::billing::{
     AskedBy, Attempt, BatchId, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
-    ChargeTerms, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period, PeriodNaming,
-    PlanId, PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord, UserHash,
-    Verdict,
+    ChargeTerms, Denomination, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period,
+    PeriodNaming, PlanId, PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord,
+    UserHash, Verdict,
 };
 use merchant_signer::config::JournalConfig;
 use merchant_signer::journal::{
@@ -168,8 +168,14 @@ impl Book {
     fn next(&mut self, size: u64) -> Proposal {
         let numbers = self.charges..self.charges + size;
         let items: Vec<_> = numbers.map(|n| self.payers.pay(item(n), n)).collect();
-        let count =
-            |unit, items, amount| Count { unit, items, amount, most: None, rule: String::new() };
+        let count = |unit, items, amount| Count {
+            unit,
+            items,
+            amount,
+            most: None,
+            rule: String::new(),
+            units: Denomination::Token { name: String::new(), decimals: None },
+        };
         let places = (0..items.len()).collect();
         let counts = vec![
             count(Unit::Token(TOKEN), places, U256::from(size) * AMOUNT),

@@ -120,6 +120,27 @@ mod tests {
         assert_ne!(key(&body("a", "")), key(&body("b", "")));
     }
 
+    /// The clients of other languages are held to the same.
+    #[test]
+    fn every_language_gives_an_event_the_same_key() {
+        #[derive(serde::Deserialize)]
+        struct Shared {
+            events: Vec<Named>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Named {
+            name: String,
+            body: String,
+            key: String,
+        }
+        let text = include_str!("../../../docs/vectors/signing.json");
+        let Shared { events } = serde_json::from_str(text).unwrap();
+        assert!(events.len() > 8);
+        for Named { name, body, key: wanted } in events {
+            assert_eq!(key(&body), wanted, "{name}");
+        }
+    }
+
     #[test]
     fn every_status_of_a_withdrawal_is_an_event() {
         let body = |status: u8| {

@@ -3,6 +3,7 @@
 use super::shelf::{Row, Shelf, select_ids};
 use crate::store::{Store, StoreError};
 use crate::time::UnixSeconds;
+use rusqlite::ToSql;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -16,8 +17,10 @@ pub struct EventDesk {
 /// Which events a person wants to see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Those after this number.
-    pub after: i64,
+    /// Those after this number, the first of them; without it the newest.
+    pub after: Option<i64>,
+    /// Those before this number.
+    pub before: Option<i64>,
     /// At most so many.
     pub limit: u32,
     /// Only those that were given up.
@@ -79,11 +82,14 @@ impl EventDesk {
 
     /// The events that a filter names, in the order of receipt.
     pub fn list(&self, filter: EventFilter) -> Result<Vec<EventLine>, StoreError> {
-        let rows = select_ids(
-            self.store.conn(),
-            "id > ?1 AND (push = 'dead' OR NOT ?2) ORDER BY id LIMIT ?3",
-            &[&filter.after, &filter.dead, &i64::from(filter.limit)],
-        )?;
+        let (order, after) = filter.after.map_or(("DESC", i64::MIN), |after| ("ASC", after));
+        let before = filter.before.unwrap_or(i64::MAX);
+        let named = format!(
+            "id > ?1 AND id < ?2 AND (push = 'dead' OR NOT ?3) ORDER BY id {order} LIMIT ?4"
+        );
+        let values: [&dyn ToSql; 4] = [&after, &before, &filter.dead, &i64::from(filter.limit)];
+        let mut rows = select_ids(self.store.conn(), &named, &values)?;
+        rows.sort_by_key(|row| row.id);
         Ok(rows.into_iter().map(EventLine::from).collect())
     }
 

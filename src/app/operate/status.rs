@@ -110,8 +110,8 @@ fn show(
         writeln!(to, "  paused {paused}")?;
     }
     writeln!(to, "  limits: {}", controlled.policy)?;
-    for (unit, amount) in &controlled.spent_today {
-        writeln!(to, "  today: {amount} {unit}")?;
+    for sum in &controlled.spent_in_words {
+        writeln!(to, "  today: {sum}")?;
     }
     Ok(())
 }

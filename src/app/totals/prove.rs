@@ -4,7 +4,7 @@ use super::{SumGroup, amount, day, is_charged, token};
 use crate::billing::{Family, parse_address, spell_address};
 use crate::chain::{Records, TokenOfWallet, TxOnRecord};
 use crate::config::Config;
-use crate::http::ChargeRow;
+use crate::http::{ChargeRow, TokenNames};
 use crate::node::{Dial, NoAgreement};
 use alloy::primitives::{B256, U256};
 use futures_util::future::join_all;
@@ -32,6 +32,7 @@ pub(super) struct TransferProof {
 #[derive(Debug)]
 pub(super) struct Prover {
     chains: BTreeMap<u32, (Family, Records)>,
+    names: TokenNames,
     /// The lines of whole batches, and last of the one that is being read.
     batches: Vec<Vec<ChargeRow>>,
     proof: TransferProof,
@@ -47,7 +48,8 @@ impl Prover {
             let records = records.map_err(|fault| format!("chains.{id}.{fault}"))?;
             chains.insert(id.0, (chain.family.family(), records));
         }
-        Ok(Self { chains, batches: Vec::new(), proof: TransferProof::default() })
+        let names = TokenNames::of_config(config);
+        Ok(Self { chains, names, batches: Vec::new(), proof: TransferProof::default() })
     }
 
     /// Takes the next line; those of one batch stand together.
@@ -127,7 +129,7 @@ impl Prover {
         }
         let contract = line.contract.as_deref().and_then(|at| parse_address(family, at).ok());
         let taken = record.taken(contract.unwrap_or_default());
-        for what in differences(family, batch, &taken)? {
+        for what in differences(family, batch, &taken, &self.names)? {
             differs(what);
         }
         self.proof.compared = self.proof.compared.saturating_add(1);
@@ -164,7 +166,9 @@ fn differences(
     family: Family,
     batch: &[ChargeRow],
     taken: &BTreeMap<TokenOfWallet, U256>,
+    names: &TokenNames,
 ) -> Result<Vec<String>, Box<dyn Error>> {
+    let chain = batch.first().map(|line| line.chain_id).unwrap_or_default();
     let mut charged: BTreeMap<TokenOfWallet, U256> = BTreeMap::new();
     let mut of_unknown = None::<U256>;
     for line in batch.iter().filter(|line| is_charged(line)) {
@@ -187,6 +191,7 @@ fn differences(
             of_nobody = of_nobody.saturating_add(more);
         } else if here != there {
             let (token, wallet) = (spell_address(family, whose.0), spell_address(family, whose.1));
+            let [here, there] = [here, there].map(|units| names.in_words(chain, &token, units));
             words.push(format!(
                 "wallet {wallet}, token {token}: the journal has {here} charged, the chain moved {there}"
             ));
@@ -194,8 +199,8 @@ fn differences(
     }
     if let Some(sum) = of_unknown.filter(|sum| *sum != of_nobody) {
         words.push(format!(
-            "the journal has {sum} charged to wallets that neither requests nor events name, and {of_nobody} \
-             left wallets beside what it knows"
+            "the journal has {sum} base units charged to wallets that neither requests nor events name, and \
+             {of_nobody} left wallets beside what it knows"
         ));
     }
     Ok(words)

@@ -9,7 +9,7 @@ use super::api::{Api, Side};
 use super::constant::ConstantCallOutcome;
 use super::head::TronHead;
 use super::resources::budget;
-use crate::billing::decimal;
+use crate::billing::{Family, coins};
 use crate::chain::inspect::nodes_found;
 use crate::chain::reads::{Read, aggregated, answers};
 use crate::chain::{ChainError, Estimate, Finding, Inspect};
@@ -120,9 +120,9 @@ impl TronChain {
         let most = rules.max_fee_limit.min(head.prices.max_fee_limit);
         let energy = most.checked_div(head.prices.energy).unwrap_or_default();
         let said = format!(
-            "energy costs {} sun; a fee limit of {} TRX buys {energy}",
-            head.prices.energy,
-            decimal(U256::from(most), 6)
+            "energy costs {}; a fee limit of {} buys {energy}",
+            trx(head.prices.energy),
+            trx(most)
         );
         if rules.max_fee_limit > head.prices.max_fee_limit {
             return Finding::fine("fees", format!("{said} (the chain allows no higher limit)"));
@@ -166,13 +166,17 @@ impl TronChain {
             Ok(budget) => Finding::fine(
                 what,
                 format!(
-                    "the contract takes an empty batch from the signer, for at most {} sun",
-                    budget.fee_limit
+                    "the contract takes an empty batch from the signer, for at most {}",
+                    trx(budget.fee_limit)
                 ),
             ),
             Err(error) => Finding::fault(what, error.to_string()),
         }
     }
+}
+
+fn trx(sun: u64) -> String {
+    coins(U256::from(sun), Family::Tvm, 0)
 }
 
 fn solidity(head: &TronHead) -> Finding {

@@ -176,8 +176,11 @@ impl TronChain {
         let told = |node: NodeId| self.first_witnesses(node, head);
         match fleet.agreed("who the witnesses are", told).await {
             Ok((list, blocks)) => {
-                let (chain, count) = (self.account.facts.id, list.len());
-                info!(chain.id = %chain, count, "who the witnesses are is the nodes' word; pin them with `witnesses`");
+                let (chain, count) = (&self.account.facts.name, list.len());
+                info!(
+                    chain,
+                    count, "who the witnesses are is the nodes' word; pin them with `witnesses`"
+                );
                 self.vouched.lock().learn(list, blocks);
             }
             Err(error) => debug!(%error, "the witnesses are not known yet"),

@@ -2,8 +2,8 @@
 
 use super::super::answer::spell_hash;
 use super::JournalName;
-use super::tokens::{TokenNames, whole};
-use crate::billing::{Period, spell_address};
+use super::tokens::TokenNames;
+use crate::billing::{Period, spell_address, whole};
 use crate::journal::{KeptRefusal, LedgerEntry, LedgerLine, REFUSED, Resolution};
 use alloy::primitives::U256;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,8 @@
 //! What tokens are called, and their amounts as people write them.
 
-use crate::billing::PlatformChainId;
+use crate::billing::{PlatformChainId, whole};
 use crate::config::{Config, TokenLimits};
 use crate::engine::LaneSet;
-use alloy::primitives::utils::format_units;
 use alloy::primitives::{Address, U256};
 use std::collections::{BTreeMap, HashMap};
 
@@ -43,6 +42,12 @@ impl TokenNames {
         [self.symbol(chain, token), self.amount(chain, token, units)].map(Option::unwrap_or_default)
     }
 
+    /// An amount of a token with its symbol; in base units where nobody says how many decimals it has.
+    pub fn in_words(&self, chain: u32, token: &str, units: U256) -> String {
+        let [symbol, amount] = self.told(chain, token, units);
+        if amount.is_empty() { format!("{units} base units") } else { format!("{amount} {symbol}") }
+    }
+
     /// What a token is called.
     pub(super) fn symbol(&self, chain: PlatformChainId, token: Option<Address>) -> Option<String> {
         self.0.get(&(chain, token?)).map(|(name, _)| name.clone())
@@ -60,32 +65,17 @@ impl TokenNames {
     }
 }
 
-/// Base units in whole ones: every digit that counts, and none behind it.
-pub fn whole(units: U256, decimals: u8) -> Option<String> {
-    let text = format_units(units, decimals).ok()?;
-    if !text.contains('.') {
-        return Some(text);
-    }
-    Some(text.trim_end_matches('0').trim_end_matches('.').to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn no_digit_is_lost_and_none_is_added() {
-        for (units, decimals, told) in [
-            ("0", 6, "0"),
-            ("10000000", 6, "10"),
-            ("9990000", 6, "9.99"),
-            ("1", 18, "0.000000000000000001"),
-            ("500", 0, "500"),
-            ("123456789012345678901", 18, "123.456789012345678901"),
-        ] {
-            assert_eq!(whole(units.parse().unwrap(), decimals).as_deref(), Some(told), "{units}");
-        }
-        let all = whole(U256::MAX, 77).unwrap();
-        assert_eq!(all.replace('.', ""), U256::MAX.to_string());
+    fn a_sum_is_told_in_tokens_where_their_decimals_are_known_and_called_base_units_elsewhere() {
+        let (chain, usdt) = (PlatformChainId(7), Address::repeat_byte(9));
+        let named = ((chain, usdt), ("USDT".to_owned(), Some(6)));
+        let names = TokenNames(HashMap::from([named]));
+        let told = |token: Address| names.in_words(7, &token.to_string(), U256::from(9_990_000));
+        assert_eq!(told(usdt), "9.99 USDT");
+        assert_eq!(told(Address::ZERO), "9990000 base units");
     }
 }

@@ -3,7 +3,7 @@
 import { NotSignedIn, ask, now, session } from './ask.js';
 import { chainOf, coins, look, stands } from './chains.js';
 import { figuresOf } from './charts.js';
-import { alertBox, badge, copied, grouped, h, lasting, shortened, time } from './words.js';
+import { alertBox, badge, copied, decimal, grouped, h, lasting, shortened, time } from './words.js';
 
 /** How often what is added up from the ledger is added up anew. */
 const FIGURES_MS = 30_000;
@@ -87,16 +87,22 @@ function card(chain, change) {
     wrong,
     chain.following.map((one) => h('p', {}, `${one.address} only ends what it began: ${one.undecided} open, ${one.status}`)),
     h('dl', {}, rows.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
-    h('details', {}, h('summary', {}, 'Limits and trust'), h('dl', { 'aria-label': 'Limits' }, own.limits.map(limitRow), h('dt', {}, 'Trust'), h('dd', {}, chain.trust))));
+    h('details', {}, h('summary', {}, 'Limits and trust'), h('dl', { 'aria-label': 'Limits' }, own.limits.map((limit) => limitRow(chain.chainId, limit)), h('dt', {}, 'Trust'), h('dd', {}, chain.trust))));
 }
 
 /** What a limit is of, for people. */
-const LIMITS = { 'fees.max_burnt_per_day': 'TRX burnt today', 'fees.max_fee_limit': 'Fee limit', 'fees.max_fee_per_gas': 'Fee per gas', 'fees.max_tx_cost': 'Cost of a transaction', 'policy.max_fee_per_day': 'Fees today' };
+const LIMITS = { 'fees.max_burnt_per_day': 'Burnt today', 'fees.max_fee_limit': 'Fee limit', 'fees.max_fee_per_gas': 'Fee per gas', 'fees.max_tx_cost': 'Cost of a transaction', max_fee_per_day: 'Fees today' };
 
-function limitRow({ limit, taken, most }) {
+/** What of a limit is taken, where it is one of the chain's coin. */
+function ofLimit(id, { limit, taken, most }) {
+  if (limit === 'fees.max_fee_per_gas' || limit === 'fees.max_priority_fee_per_gas') return ` ${decimal(taken, 9, 3)} of ${decimal(most, 9)} gwei,`;
+  return LIMITS[limit] ? ` ${coins(id, taken)} of ${coins(id, most)},` : '';
+}
+
+function limitRow(id, { limit, taken, most }) {
   const share = Number(most) > 0 ? Number(taken) / Number(most) : 0;
   const name = LIMITS[limit] ?? limit.replace(/0x[0-9a-fA-F]{40}|T[1-9A-HJ-NP-Za-km-z]{33}/, (address) => shortened(address));
-  return [h('dt', { title: limit }, name), h('dd', {}, h('meter', { min: 0, max: 1, high: 0.8, value: Math.min(share, 1), 'aria-label': limit }), ` ${Math.round(share * 100)} %`)];
+  return [h('dt', { title: limit }, name), h('dd', {}, h('meter', { min: 0, max: 1, high: 0.8, value: Math.min(share, 1), 'aria-label': limit }), ofLimit(id, { limit, taken, most }), ` ${Math.round(share * 100)} %`)];
 }
 
 function switches({ chainId, name, paused }, change) {

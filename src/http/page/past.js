@@ -16,7 +16,7 @@ export async function billing(id, act) {
     for (const { subscribeIdText } of one.subscriptions.slice(0, 1)) {
       const { charges: lines } = await ask('GET', `/PayTool/charges?subscribeId=${subscribeIdText}&chainId=${one.chainId}&limit=1&state=${one.subscriptions[0].state}`);
       charges.set(one, lines[0]?.token ?? null);
-      await learn([[one.chainId, lines[0]?.token]]);
+      await learn([[one.chainId, lines[0]?.token], ...one.subscriptions.map((line) => [one.chainId, line.chargedToken])]);
     }
   }
   act.show(found.map((one) => life({ ...one, token: charges.get(one) }, act)));
@@ -61,8 +61,8 @@ function subscription(one, line, { confirmed, route, view }) {
     }
   };
   return cells(LINES, [
-    h('a', { href: `#/charges?subscribeId=${line.subscribeIdText}` }, line.subscribeIdText), line.planIdText, copied(line.userHash), line.period ?? '', one.token ? money(one.chainId, one.token, line.amountText) : grouped(line.amountText),
-    h('span', {}, badge(line.state), line.resolved ? ` (${line.resolved})` : '', line.failReason ? ` ${line.failReason}` : '', line.chargedAmount ? ` took ${grouped(line.chargedAmount)} base units` : ''),
+    h('a', { href: `#/charges?subscribeId=${line.subscribeIdText}` }, line.subscribeIdText), line.planIdText, copied(line.userHash), line.period ?? '', money(one.chainId, one.token, line.amountText),
+    h('span', {}, badge(line.state), line.resolved ? ` (${line.resolved})` : '', line.failReason ? ` ${line.failReason}` : '', line.chargedAmount ? [' took ', money(one.chainId, line.chargedToken ?? one.token, line.chargedAmount)] : ''),
     unclear ? h('span', { class: 'buttons' }, h('button', { class: 'quiet', onclick: resolve('charged') }, 'It was charged'), h('button', { class: 'quiet', onclick: resolve('free') }, 'It was not')) : '',
   ]);
 }

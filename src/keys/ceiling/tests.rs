@@ -1,6 +1,7 @@
 //! What a day's ceiling holds to, across restarts, other processes, and files that were tampered with.
 
 use super::*;
+use crate::billing::{Denomination, Family};
 use crate::policy::Unit;
 use std::fs;
 
@@ -22,6 +23,7 @@ fn takes(ceiling: &DayCeiling, amount: u64) -> String {
         amount: U256::from(amount),
         most: Some(U256::from(100)),
         rule: "max_fee_per_day".to_owned(),
+        units: Denomination::Coin { family: Family::Evm, network: 1 },
     };
     let taken = ceiling.take(CHAIN, &[count]);
     taken.map_or_else(|refusal| refusal.rule, |()| "taken".to_owned())
@@ -79,8 +81,11 @@ fn nothing_is_taken_where_one_of_several_sums_is_above_its_ceiling() {
         amount: U256::from(amount),
         most: Some(U256::from(most)),
         rule: "r".to_owned(),
+        units: Denomination::Coin { family: Family::Tvm, network: 0 },
     };
-    assert!(ceiling.take(CHAIN, &[count(300, 100), count(1, 100)]).is_err());
+    let refused = ceiling.take(CHAIN, &[count(300, 100), count(1, 100)]).unwrap_err();
+    let said = "signed for 0.0003 TRX today (UTC), this needs 0.000001 TRX more";
+    assert!(refused.why.contains(said), "{refused}");
     assert!(ceiling.take(CHAIN, &[count(300, 100)]).is_ok());
     assert!(
         ceiling.take(PlatformChainId(140), &[count(300, 100)]).is_ok(),

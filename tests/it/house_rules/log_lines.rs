@@ -1,5 +1,5 @@
-//! Every line that may call an operator is explained: docs/log-lines.md has the messages of the program, and
-//! no other.
+//! Every line that may call an operator is explained, and every field of any line: docs/log-lines.md has those of the
+//! program, and no other.
 
 use super::none;
 use super::rust::without_tests;
@@ -26,6 +26,57 @@ fn every_line_that_calls_an_operator_is_explained() {
     let idle =
         documented.difference(&lines.0).map(|line| format!("{DOCUMENT}: nothing says {line:?}"));
     none(&missing.chain(idle).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_field_of_a_line_is_explained_once() {
+    let mut fields = Fields::default();
+    for path in product().iter().chain(&door()).filter(|path| !path.ends_with("tests.rs")) {
+        fields.visit_file(&without_tests(path));
+    }
+    let document = text(&root().join(DOCUMENT));
+    let rows = document.lines().filter_map(|row| row.strip_prefix("| `"));
+    let named: Vec<&str> = rows
+        .filter_map(|row| row.split_once(" | "))
+        .flat_map(|(names, _)| names.split("`, `").map(|name| name.trim_end_matches('`')))
+        .collect();
+    let known: BTreeSet<&str> = named.iter().copied().collect();
+    assert_eq!(known.len(), named.len(), "a field is there twice: {named:?}");
+    assert!(known.len() > 40, "{named:?}");
+    let used: BTreeSet<&str> = fields.0.iter().map(String::as_str).collect();
+    let missing = used.difference(&known).map(|name| format!("{DOCUMENT} lacks the field {name}"));
+    let idle = known.difference(&used).map(|name| format!("{DOCUMENT}: no line has {name}"));
+    none(&missing.chain(idle).collect::<Vec<_>>());
+}
+
+/// The names of the fields of log lines, and of the span that each request is in.
+#[derive(Default)]
+struct Fields(BTreeSet<String>);
+
+impl<'a> Visit<'a> for Fields {
+    fn visit_macro(&mut self, call: &'a syn::Macro) {
+        let name = call.path.segments.last().map(|last| last.ident.to_string());
+        let name = name.unwrap_or_default();
+        let tokens: Vec<TokenTree> = call.tokens.clone().into_iter().collect();
+        let parts =
+            tokens.split(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == ','));
+        let is_message = |part: &&[TokenTree]| matches!(part.first(), Some(TokenTree::Literal(_)));
+        match name.as_str() {
+            "trace" | "debug" | "info" | "warn" | "error" => {
+                self.0.extend(parts.take_while(|part| !is_message(part)).map(named));
+            }
+            "info_span" => self.0.extend(parts.skip(1).map(named)),
+            _ => {}
+        }
+        visit::visit_macro(self, call);
+    }
+}
+
+/// The name of a field: all before its value.
+fn named(field: &[TokenTree]) -> String {
+    let is_value = |token: &&TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == '=');
+    let name = field.iter().take_while(|token| !is_value(token)).map(ToString::to_string);
+    name.collect::<String>().trim_start_matches(['%', '?']).to_owned()
 }
 
 #[derive(Default)]
@@ -83,4 +134,9 @@ fn lines_are_found_and_read() {
     let said = [("warn".to_owned(), "said … of …".to_owned())];
     assert_eq!(lines.0, said.into());
     assert_eq!(documented("| warn | said … of … | means | do |\n| level | x |"), lines.0);
+    let mut fields = Fields::default();
+    let source = r#"fn f() { warn!(a, tx.hash = %f(b, c), ?d, "said {x}", y); error!("{z}"); }"#;
+    fields.visit_file(&super::rust::parse(source).unwrap());
+    let named = ["a", "d", "tx.hash"].map(str::to_owned);
+    assert_eq!(fields.0, named.into());
 }

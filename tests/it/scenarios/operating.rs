@@ -123,13 +123,27 @@ async fn a_fault_of_the_configuration_keeps_nobody_from_pausing() {
     std::fs::write(&path, before).unwrap();
 }
 
+/// As behind `| head`. What is cut off proves nothing: a command whose exit code is its answer has not succeeded.
+#[tokio::test]
+async fn a_command_that_nobody_reads_any_more_ends_quietly() {
+    let town = with_operator(Family::Evm).await;
+    for (words, done) in [(["export"], true), (["totals"], false), (["audit"], false)] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = town.installation.command();
+        let ended = command.args(words).stdout(writer).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!((ended.status.success(), said.as_ref()), (done, ""), "{words:?}");
+    }
+}
+
 /// Whoever sits at the Signer's address can say what he likes: without its signature it is no answer, and a 401 is
 /// an error whatever it says.
 #[tokio::test]
 async fn a_command_takes_no_answer_that_the_signer_has_not_signed() {
     let installation = &with_operator(Family::Evm).await.installation;
     let charged = json!({"code": 1, "msg": "success", "data": [
-        {"chainId": 139, "paused": null, "pausedSince": null, "policy": "", "spentToday": {}, "state": "charged"}
+        {"chainId": 139, "paused": null, "pausedSince": null, "policy": "", "spentToday": {}, "spentInWords": [], "state": "charged"}
     ]});
     for status in ["200 OK", "401 Unauthorized"] {
         let server = impostor(status, charged.to_string()).await;

@@ -73,12 +73,17 @@ async fn what_a_person_found_out_of_an_unproven_charge_is_kept(family: Family) {
     assert_eq!(heard.body["data"]["subscriptions"][0]["resolved"], "charged", "{heard:?}");
     let again = resolve(&operator(&signer), &body).await;
     assert_eq!(again.body["msg"], "resolved so before", "{again:?}");
-    signer.terminate().await;
 
     let second = second.to_string();
     let free = ["resolve", &hash, &second, "free", "--why", why];
-    let (done, said) = told(&town, &free).await;
-    assert!(done && said.contains("resolved as free"), "{said}");
+    let of_it = ["--server", signer.scheduler.url.as_str()];
+    let (done, said) = told(&town, &[&free[..], &of_it].concat()).await;
+    assert!(done && said.contains("resolved as free, by the running Signer"), "{said}");
+    let otherwise = ["resolve", &hash, &second, "charged", "--why", why];
+    let (done, said) = told(&town, &[&otherwise[..], &of_it].concat()).await;
+    assert!(!done && said.contains("resolved as free before, and that stands"), "{said}");
+    signer.terminate().await;
+
     let (done, said) = told(&town, &free).await;
     assert!(done && said.contains("free before"), "{said}");
     let (done, said) = told(&town, &["resolve", "1", &second, "charged", "--why", why]).await;

@@ -40,17 +40,17 @@ async fn the_sums_are_those_of_the_chain_and_a_forged_one_is_found(family: Famil
         (
             "UPDATE claim SET amount = '7' WHERE batch = 2",
             format!("UPDATE claim SET amount = '{PRICE}' WHERE batch = 2"),
-            format!("the journal has 7 charged, the chain moved {PRICE}"),
+            format!("the journal has 7 base units charged, the chain moved {PRICE} base units"),
         ),
         (
             "UPDATE claim SET outcome = 'unproven' WHERE batch = 2",
             "UPDATE claim SET outcome = 'charged' WHERE batch = 2".to_owned(),
-            format!("the journal has 0 charged, the chain moved {PRICE}"),
+            format!("the journal has 0 base units charged, the chain moved {PRICE} base units"),
         ),
         (
             "UPDATE claim SET wallet = zeroblob(20) WHERE batch = 1 AND item = 0",
             "UPDATE claim SET wallet = NULL WHERE batch = 1 AND item = 0".to_owned(),
-            format!("the journal has {PRICE} charged, the chain moved 0"),
+            format!("the journal has {PRICE} base units charged, the chain moved 0 base units"),
         ),
         (
             "UPDATE batch SET block = block + 1 WHERE id = 1",

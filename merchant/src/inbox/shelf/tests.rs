@@ -2,6 +2,7 @@ use super::*;
 use crate::inbox::incoming::Incoming;
 use crate::inbox::onward::Push;
 use crate::inbox::outcome::Billed;
+use crate::inbox::{EventDesk, EventFilter};
 
 fn event(key: &str, stream: &str, tx_hash: Option<&str>) -> Incoming {
     Incoming {
@@ -90,12 +91,30 @@ async fn one_stream_goes_in_order_and_others_go_on() {
     case.shelf.pushed(&later[0], Push::Delivered, "200".to_owned(), 0).await.unwrap();
     // A person looks, and has it sent again.
     let path = case.folder.path().join("i.db");
-    assert!(crate::inbox::EventDesk::open(&path).unwrap().replay(1).unwrap());
+    assert!(EventDesk::open(&path).unwrap().replay(1).unwrap());
     let replayed = case.shelf.parcels(1000, 10).await.unwrap();
     assert!(replayed[0].row.id == 1 && replayed[0].row.is_replay);
     case.shelf.pushed(&replayed[0], Push::Delivered, "200".to_owned(), 0).await.unwrap();
     let next = case.shelf.parcels(1000, 10).await.unwrap();
     assert_eq!(next.iter().map(|parcel| parcel.row.id).collect::<Vec<_>>(), [2]);
+}
+
+#[tokio::test]
+async fn people_see_the_newest_events_first_of_all_and_page_both_ways() {
+    let case = Case::new();
+    for n in 1..=5 {
+        case.keep(event(&format!("e{n}"), "s", None)).await;
+    }
+    let desk = EventDesk::open(&case.folder.path().join("i.db")).unwrap();
+    let seen = |after, before| -> Vec<i64> {
+        let filter = EventFilter { after, before, limit: 2, dead: false };
+        desk.list(filter).unwrap().iter().map(|line| line.id).collect()
+    };
+    assert_eq!(seen(None, None), [4, 5]);
+    assert_eq!(seen(None, Some(4)), [2, 3]);
+    assert_eq!(seen(Some(0), None), [1, 2]);
+    assert_eq!(seen(Some(2), None), [3, 4]);
+    assert_eq!(seen(Some(1), Some(3)), [2]);
 }
 
 #[tokio::test]

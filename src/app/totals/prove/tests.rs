@@ -23,7 +23,7 @@ fn moved(sums: &[(u8, u64)]) -> BTreeMap<TokenOfWallet, U256> {
 }
 
 fn told(batch: &[ChargeRow], taken: &[(u8, u64)]) -> Vec<String> {
-    differences(Family::Evm, batch, &moved(taken)).unwrap()
+    differences(Family::Evm, batch, &moved(taken), &TokenNames::default()).unwrap()
 }
 
 #[test]
@@ -31,7 +31,10 @@ fn a_wallet_that_pays_for_two_is_held_against_the_sum_of_both() {
     let both = [charge(5, Some(1)), charge(5, Some(1)), charge(7, Some(2))];
     assert_eq!(told(&both, &[(1, 10), (2, 7)]), [""; 0]);
     let less = told(&both, &[(1, 5), (2, 7)]);
-    assert!(less[0].contains("has 10 charged, the chain moved 5"), "{less:?}");
+    assert!(
+        less[0].contains("has 10 base units charged, the chain moved 5 base units"),
+        "{less:?}"
+    );
 }
 
 #[test]
@@ -40,7 +43,10 @@ fn charges_whose_wallets_are_not_known_are_held_against_what_is_left() {
     assert_eq!(told(&unknown, &[(1, 10), (2, 7)]), [""; 0], "one wallet paid for two");
     assert_eq!(told(&unknown, &[(1, 5), (2, 12)]), [""; 0], "one that is known paid for another");
     let more = told(&unknown, &[(1, 11), (2, 7)]);
-    assert!(more[0].contains("has 10 charged") && more[0].contains("11 left"), "{more:?}");
+    assert!(
+        more[0].contains("has 10 base units charged") && more[0].contains("11 left"),
+        "{more:?}"
+    );
     let less = told(&unknown, &[(1, 10), (2, 6)]);
-    assert!(less[0].contains("has 7 charged, the chain moved 6"), "{less:?}");
+    assert!(less[0].contains("has 7 base units charged, the chain moved 6 base units"), "{less:?}");
 }

@@ -1,5 +1,6 @@
 //! The look at the head, against a node that plays recordings.
 
+use super::super::address::to_base58;
 use super::super::api::Side;
 use super::super::head::TronHead;
 use super::node::*;
@@ -125,7 +126,7 @@ async fn without_its_key_an_account_is_looked_at_and_nothing_is_drafted() {
         assert_eq!(chain.beat().await.unwrap().head, 66);
         let estimate = Estimate { used: 100_000, charges: 1 };
         let refused = chain.draft(&[charge(1)], &estimate).await.unwrap_err();
-        assert_eq!(refused, ChainError::NoKey { signer });
+        assert_eq!(refused, ChainError::NoKey { signer: to_base58(signer) });
     })
     .await;
 }

@@ -11,11 +11,15 @@ use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Events {
-    /// Events in the order in which they came.
+    /// The newest events, in the order in which they came. `--before` the first of them leads to earlier ones;
+    /// `--after 0` begins with the oldest, and `--after` the last leads on.
     List {
-        /// Only those after this one.
-        #[arg(long, default_value_t = 0)]
-        after: i64,
+        /// Those that came after this one, the earliest first.
+        #[arg(long)]
+        after: Option<i64>,
+        /// Those that came before this one.
+        #[arg(long)]
+        before: Option<i64>,
         /// At most so many.
         #[arg(long, default_value_t = 100)]
         limit: u32,
@@ -68,8 +72,8 @@ fn failed(error: StoreError) -> Failure {
 pub(crate) fn run(command: &Events, context: &Context) -> Result<(), Failure> {
     let output = context.output;
     match command {
-        Events::List { after, limit, dead, store } => {
-            let filter = EventFilter { after: *after, limit: *limit, dead: *dead };
+        Events::List { after, before, limit, dead, store } => {
+            let filter = EventFilter { after: *after, before: *before, limit: *limit, dead: *dead };
             let lines = store.open()?.list(filter).map_err(failed)?;
             let head = ["event", "received", "type", "stream", "outcome", "came", "handed on"];
             output.list(&head, &lines, row)

@@ -1,0 +1,139 @@
+//! How programs start a sandbox: its addresses for them, and the date that it begins with.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use futures_util::TryStreamExt as _;
+use merchant::client::{Client, LinkRequest};
+use merchant::sign::Credentials;
+use merchant::types::{ChainId, PlanId};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+/// A date that is ahead of any machine on which this runs.
+const AT: &str = "2096-01-31T12:00:00Z";
+const AT_S: i64 = 3_978_849_600;
+
+/// A sandbox on ports that are free.
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sandbox"));
+    for port in ["--signer-port", "--platform-port", "--evm-port", "--tron-port"] {
+        command.args([port, "0"]);
+    }
+    command.args(words);
+    command
+}
+
+/// One that runs, until this is dropped.
+struct Sandbox {
+    child: Child,
+    /// What it has printed first.
+    said: Value,
+}
+
+impl Sandbox {
+    fn start(words: &[&str]) -> Self {
+        let mut child = command(words).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let said = serde_json::from_str(&line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        Self { child, said }
+    }
+
+    fn at(&self, name: &str) -> &str {
+        self.said[name].as_str().unwrap_or_else(|| panic!("{name}: {}", self.said))
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").arg(id).status().unwrap().success());
+        self.child.wait().unwrap();
+    }
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+async fn get(url: &str) -> Value {
+    let body = reqwest::get(url).await.unwrap().bytes().await.unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+/// When the newest block of the EVM chain was made, Unix seconds.
+async fn newest_block(node: &str) -> i64 {
+    let asked =
+        r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",false]}"#;
+    let sent = reqwest::Client::new().post(node).header("content-type", "application/json");
+    let body = sent.body(asked).send().await.unwrap().bytes().await.unwrap();
+    let told: Value = serde_json::from_slice(&body).unwrap();
+    let time = told["result"]["timestamp"].as_str().unwrap().trim_start_matches("0x").to_owned();
+    i64::from_str_radix(&time, 16).unwrap()
+}
+
+fn refused(told: &Output, why: &str) {
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert!(!told.status.success() && said.contains(why), "{said}");
+}
+
+#[tokio::test]
+async fn the_whole_sandbox_tells_programs_where_everything_is_and_begins_at_the_date_that_is_asked()
+{
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("ready.json");
+    let words = ["--no-story", "--json", "--at", AT, "--ready-file", file.to_str().unwrap()];
+    let sandbox = Sandbox::start(&words);
+    assert_eq!(read(&file), sandbox.said, "the file has what the line says");
+    assert!(!file.with_extension("part").exists());
+
+    let ready = get(&format!("{}/health/ready", sandbox.at("signerUrl"))).await;
+    assert_eq!(ready["status"], "ready", "it is told when everything is up: {ready}");
+    let now = get(sandbox.at("clock")).await["now"].as_i64().unwrap();
+    let begun = AT_S..AT_S + 3600;
+    assert!(begun.contains(&now), "the date is {now}");
+    let block = newest_block(sandbox.at("evm")).await;
+    assert!(begun.contains(&block), "the newest block is of {block}");
+
+    let api = &sandbox.said["api"];
+    let credentials =
+        Credentials::new(api["key"].as_str().unwrap(), api["secret"].as_str().unwrap());
+    let client = Client::new(sandbox.at("baseUrl"), sandbox.at("paymentUrl"), credentials).unwrap();
+    let link = LinkRequest {
+        chain_id: ChainId(139),
+        plan_id: PlanId(7),
+        external_user_id: "user-1".to_owned(),
+        redirection_url: "https://shop.example/thanks".to_owned(),
+        notify_url: "https://shop.example/hooks".to_owned(),
+    };
+    client.create_link(&link).await.unwrap();
+    let due: Vec<_> = client.chargeable().try_collect().await.unwrap();
+    assert!(
+        !due.is_empty(),
+        "with the first link its subscribers are on the list, and nobody was billed"
+    );
+}
+
+#[tokio::test]
+async fn the_chains_alone_have_no_signer_and_a_state_keeps_its_own_date() {
+    let place = tempfile::tempdir().unwrap();
+    let state = place.path().to_str().unwrap();
+    let sandbox = Sandbox::start(&["--bare", "--json", "--at", AT, "--state", state]);
+    assert_eq!(sandbox.said["signerUrl"], Value::Null);
+    assert!(Path::new(sandbox.at("signerConfig")).is_file());
+    let now = get(sandbox.at("clock")).await["now"].as_i64().unwrap();
+    assert!((AT_S..AT_S + 3600).contains(&now), "the date is {now}");
+    drop(sandbox);
+    let again = command(&["--bare", "--at", AT, "--state", state]).output().unwrap();
+    refused(&again, "--at is for a new state");
+}
+
+#[test]
+fn a_date_that_has_passed_and_a_file_that_nobody_could_read_in_time_are_refused() {
+    let past = command(&["--bare", "--at", "2020-01-01"]).output().unwrap();
+    refused(&past, "--at is in the past");
+    let ended = command(&["--once", "--ready-file", "ready.json"]).output().unwrap();
+    refused(&ended, "cannot be used with");
+}
