@@ -226,7 +226,7 @@ impl Town {
     }
 
     pub(crate) async fn signer(&self) -> Signer {
-        self.installation.start().await
+        self.installation.start().await.after_its_first_look().await
     }
 
     /// The entries that the platform's list would hold for these people's first period, by place.
