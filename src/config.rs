@@ -52,7 +52,7 @@ pub use chain::{
 };
 pub use database_url::{DatabaseUrl, NotADatabaseUrl};
 pub use faults::{ConfigError, ConfigErrors};
-pub use for_keys::{ForKeys, TextForKeys};
+pub use for_keys::{ForKeys, TextForKeys, terms};
 pub use http::HttpConfig;
 pub use journal::{BackupPlan, JournalConfig, JournalPlace, JournalServer};
 pub use key_ref::{AwsSecret, GcpKey, KeyRef, KmsKey, TokenKey, VaultSecret};

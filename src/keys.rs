@@ -34,7 +34,7 @@ mod well_known;
 
 pub use apart::{
     ApartFault, Ask, Deaths, KeyAnswer, KeyQuestion, KeyReply, Manifest, NotSigned, Opened,
-    OpenedAs, Profiles, SignAgain, SignBill, SplitKeys, WireRefusal, frame, read_frame, terms,
+    OpenedAs, Profiles, SignAgain, SignBill, SplitKeys, WireRefusal, frame, read_frame,
 };
 pub use ceiling::{CeilingFault, DayCeiling};
 pub use directory::{generate, import, list, random_password};

@@ -9,12 +9,14 @@
 use super::keyring::key_place;
 use crate::chain::Desk;
 use crate::clock::Clock;
-use crate::config::{ChainConfig, ConfigErrors, ForKeys, KeysConfig, TextForKeys, certificates};
+use crate::config::{
+    ChainConfig, ConfigErrors, ForKeys, KeysConfig, TextForKeys, certificates, terms,
+};
 use crate::contract::Profile;
 use crate::keys::{
     Ask, CeilingFault, DayCeiling, EveryStore, HardenError, KeyAnswer, KeyPlace, KeyQuestion,
     KeyReply, Manifest, NotSigned, OpenKeys as _, Opened, OpenedAs, PinnedKey, frame,
-    harden_process, lock_down, read_frame, terms,
+    harden_process, lock_down, read_frame,
 };
 use alloy::primitives::Signature;
 use parking_lot::Mutex;

@@ -12,7 +12,9 @@ use super::places;
 use super::reader::TableReader;
 use super::{ChainConfig, ConfigErrors, JournalPlace, KeysConfig, chain};
 use super::{process_environment, read_file};
+use alloy::primitives::B256;
 use config::{Value, ValueKind};
+use sha2::{Digest as _, Sha256};
 use std::path::Path;
 
 /// The sections that are read again. Of the journal it is where its files are.
@@ -213,6 +215,17 @@ fn list<T>(
     to.push(close);
 }
 
+/// A digest of all that two processes have to have read alike: chains, limits, and where keys are.
+pub fn terms(chains: &[ChainConfig], keys: &KeysConfig) -> B256 {
+    // An explorer is for people; credentials of stores are for those that hand keys out.
+    let mut chains = chains.to_vec();
+    for chain in &mut chains {
+        chain.explorer = None;
+    }
+    let places = (&keys.directory, &keys.ceiling_file, &keys.vault, &keys.aws.secrets_url);
+    B256::from_slice(&Sha256::digest(format!("{chains:?}{places:?}")))
+}
+
 /// A basic string of TOML: JSON's escapes are TOML's, and DEL must be escaped as well.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
@@ -222,7 +235,6 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::keys::terms;
 
     const FILE: &str = r#"
         callers.a = { key = "a", secret = "hunter2-of-a-caller" }

@@ -15,12 +15,10 @@ pub use wire::{
 };
 
 use super::SignError;
-use crate::config::{ChainConfig, KeysConfig};
 use crate::policy::{Meant, Refusal};
 use alloy::primitives::{Address, B256, Signature};
 use parking_lot::Mutex;
 use prost::Message;
-use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -207,15 +205,4 @@ impl fmt::Debug for ApartKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApartKey").field("address", &self.address).finish_non_exhaustive()
     }
-}
-
-/// A digest of all that two processes have to have read alike: chains, limits, and where keys are.
-pub fn terms(chains: &[ChainConfig], keys: &KeysConfig) -> B256 {
-    // An explorer is for people; credentials of stores are for those that hand keys out.
-    let mut chains = chains.to_vec();
-    for chain in &mut chains {
-        chain.explorer = None;
-    }
-    let places = (&keys.directory, &keys.ceiling_file, &keys.vault, &keys.aws.secrets_url);
-    B256::from_slice(&Sha256::digest(format!("{chains:?}{places:?}")))
 }

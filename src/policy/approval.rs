@@ -108,12 +108,6 @@ impl<T: Unsigned> Approved<T> {
 }
 
 impl<T> Approved<T> {
-    /// Of something that no policy has read: to reproduce recorded signatures.
-    #[cfg(test)]
-    pub(crate) fn unread(tx: T, digest: B256) -> Self {
-        Self { tx, digest }
-    }
-
     /// The hash of the bytes that were read.
     pub fn digest(&self) -> B256 {
         self.digest

@@ -3,7 +3,7 @@
 //! What runs is the Signer itself, put together by the program's own hand: its HTTP routes, engine, lanes,
 //! watchers and policy, both adapters with real bytes and signatures, and the journal's own writer on real
 //! files. Both families run in one process. What is simulated stands outside: the network to the nodes, the
-//! disk, the clock and the callers. The nodes are those of the sandbox, several over one chain, each as late
+//! disk, the clock, the callers and the stores of keys. The door, a standby and the process of the keys are not played. The nodes are those of the sandbox, several over one chain, each as late
 //! as it likes; the contracts on them enforce nothing, so that only the Signer stands between a customer and a
 //! second charge.
 //!

@@ -6,8 +6,8 @@
 //! systemd starts one for each connection, and it ends with that.
 
 use super::wire::{Manifest, OpenedAs};
-use super::{ApartKey, HolderLink, next_message, terms};
-use crate::config::Config;
+use super::{ApartKey, HolderLink, next_message};
+use crate::config::{Config, terms};
 use crate::keys::{EveryStore, Hand, Key, KeyError, KeyPlace, OpenKeys};
 use alloy::primitives::Address;
 use async_trait::async_trait;

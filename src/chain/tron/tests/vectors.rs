@@ -3,14 +3,16 @@
 use super::super::resources::bandwidth;
 use super::super::transaction::{RefBlock, SignedBytes, Unsigned, complete};
 use super::*;
-use crate::billing::{Family, Signed, parse_address};
+use crate::billing::{AttemptKind, Family, PlatformChainId, Signed, parse_address};
 use crate::chain::SealError;
-use crate::policy::Approved;
-use alloy::primitives::B256;
+use crate::config::PolicyConfig;
+use crate::policy::{Approved, Data, Intent, Meant, Policy};
+use alloy::primitives::{B256, Selector, Signature, U256};
 use futures_util::FutureExt as _;
 use proptest::prelude::*;
 use prost::Message;
 use sha2::{Digest, Sha256};
+use std::convert::Infallible;
 use tron_primitives::messages::{
     Any, Contract, Raw, TRIGGER, TRIGGER_URL, Transaction, TriggerSmartContract,
 };
@@ -131,18 +133,72 @@ fn raw_data(vector: &Value) -> Vec<u8> {
     raw.encode_to_vec()
 }
 
-/// Signs whatever it is, past the policy: what was recorded calls other contracts.
+/// Bytes that were recorded. They call contracts of others: to the policy they are told as doing nothing.
+struct Recorded {
+    raw_data: Vec<u8>,
+    signer: Address,
+}
+
+impl crate::policy::Unsigned for Recorded {
+    type Unreadable = Infallible;
+
+    fn bytes(&self) -> &[u8] {
+        &self.raw_data
+    }
+
+    fn family(&self) -> Family {
+        Family::Tvm
+    }
+
+    fn intent(&self) -> Result<Intent, Infallible> {
+        Ok(Intent {
+            chain_id: None,
+            from: None,
+            to: self.signer,
+            value: U256::ZERO,
+            cost: U256::ZERO,
+            data: Data::None,
+        })
+    }
+}
+
+fn approved(raw_data: Vec<u8>, signer: Address) -> Approved<Recorded> {
+    let policy = Policy {
+        chain: PlatformChainId(195),
+        family: Family::Tvm,
+        bound_to: None,
+        contract: signer,
+        selector: Selector::ZERO,
+        signer,
+        paused: false,
+        limits: PolicyConfig::default(),
+    };
+    let nothing = Meant {
+        kind: AttemptKind::Cancel,
+        contract: signer,
+        function: Selector::ZERO,
+        items: &[],
+        tokens: None,
+        earlier: None,
+        cost: U256::ZERO,
+    };
+    policy.approve(Recorded { raw_data, signer }, &nothing).unwrap()
+}
+
+fn signed(raw_data: Vec<u8>, key: &Key) -> (Signature, B256) {
+    let approved = approved(raw_data, key.address());
+    (key.sign(&approved).now_or_never().unwrap().unwrap(), approved.digest())
+}
+
 pub(super) fn sign(unsigned: &Unsigned, key: &Key) -> Result<Signed, SealError> {
     let raw_data = unsigned.raw_data().unwrap();
-    let txid = B256::from_slice(&Sha256::digest(&raw_data));
-    let signature = key.sign(&Approved::unread((), txid)).now_or_never().unwrap().unwrap();
-    complete(unsigned, raw_data, (signature, txid))
+    complete(unsigned, raw_data.clone(), signed(raw_data, key))
 }
 
 /// Signs as a client has to, whatever the transaction is.
-fn canonical(vector: &Value, txid: B256) -> Option<Vec<u8>> {
+fn canonical(vector: &Value, raw_data: Vec<u8>) -> Option<Vec<u8>> {
     let key = key(vector["signer_private_key"].as_str()?);
-    Some(key.sign(&Approved::unread((), txid)).now_or_never().unwrap().unwrap().as_bytes().to_vec())
+    Some(signed(raw_data, &key).0.as_bytes().to_vec())
 }
 
 #[test]
@@ -161,7 +217,7 @@ fn every_recorded_transaction_is_reproduced() {
         }
         let txid = B256::from(<[u8; 32]>::from(Sha256::digest(&raw)));
         assert_eq!(hex::encode(txid), vector["txid"].as_str().unwrap(), "{name}");
-        let Some(signature) = canonical(vector, txid) else { continue };
+        let Some(signature) = canonical(vector, raw.clone()) else { continue };
         assert_eq!(hex::encode(&signature), vector["canonical_signature"].as_str().unwrap());
         let sent =
             Transaction { raw_data: raw, signature: vec![signature], ret: vec![] }.encode_to_vec();
