@@ -3,7 +3,7 @@
 
 use super::lane::Lane;
 use super::trouble::Trouble;
-use crate::billing::{LastUse, LastUseRuling, reads_arrivals};
+use crate::billing::{Closed, LastUse, LastUseRuling, reads_arrivals};
 use std::sync::atomic::Ordering;
 use tracing::{debug, warn};
 
@@ -98,7 +98,9 @@ impl Lane {
         Ok(used_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
     }
 
+    /// The lane is in doubt from here on. It closes first: what is asked next may fail for long.
     pub(super) async fn doubt_since(&self, known_ms: i64, used_ms: i64) -> Result<(), Trouble> {
+        self.close_meanwhile(Closed::UsedLater);
         let chain = &self.chain.facts().name;
         warn!(
             chain,

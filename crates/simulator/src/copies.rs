@@ -1,6 +1,7 @@
 //! What a restored copy has forgotten on EVM, and where it can be seen: each pool that answers holds what was in a
 //! block or in any pool when the copy came back. Where every pool is blind no Signer can know of it.
 
+use crate::dice::Fault;
 use crate::world::World;
 use alloy::consensus::Transaction as _;
 use alloy::primitives::B256;
@@ -41,6 +42,14 @@ impl World {
                     Evm::admit(&mut chain, tx.clone()).ok();
                 }
             }
+        }
+    }
+
+    /// In half of the worlds that know full blocks, what waits when a copy came back waits on.
+    pub(crate) fn hold_what_waits(&mut self) {
+        if self.dice.faults && self.dice.knows(Fault::LastSlot) && self.dice.one_in(2) {
+            self.evm.hold(self.now_ms);
+            self.tron.hold(self.now_ms);
         }
     }
 

@@ -20,7 +20,11 @@ pub(crate) enum Fault {
     StuckOnFork,
     StaleFinal,
     NoState,
+    Pruned,
     LostReceipt,
+    OrphanedReceipt,
+    NoRecord,
+    NoHistory,
     Lie,
     SecretPool,
     LieAboutTime,
@@ -56,7 +60,7 @@ pub(crate) enum Fault {
 }
 
 /// The fault, its name in reports, and how rare it is: one in so many occasions.
-const TABLE: [(Fault, &str, u64); 47] = [
+const TABLE: [(Fault, &str, u64); 51] = [
     (Fault::NodeDown, "node down", 40),
     (Fault::NodeAway, "one node answers nobody for long", 60),
     (Fault::Blackout, "no node answers for long", 150),
@@ -71,7 +75,11 @@ const TABLE: [(Fault, &str, u64); 47] = [
     (Fault::StuckOnFork, "node stays on the old fork", 2),
     (Fault::StaleFinal, "stale final block", 12),
     (Fault::NoState, "state of a past block missing", 20),
+    (Fault::Pruned, "state of final blocks missing", 2),
     (Fault::LostReceipt, "receipt missing", 12),
+    (Fault::OrphanedReceipt, "receipt of a block that was undone", 4),
+    (Fault::NoRecord, "records cannot be asked for", 6),
+    (Fault::NoHistory, "nodes never keep records", 1),
     (Fault::Lie, "lie", 4),
     (Fault::SecretPool, "nothing said of what waits in a pool", 3),
     (Fault::LieAboutTime, "lie about time", 12),
@@ -184,6 +192,11 @@ impl Dice {
     /// Takes a fault out of this world.
     pub(crate) fn forbid(&mut self, fault: Fault) {
         self.rates[Self::place_of(fault)] = 0;
+    }
+
+    /// Takes all of them out of this world.
+    pub(crate) fn forbid_all(&mut self) {
+        self.rates.fill(0);
     }
 
     /// Whether it happens now.

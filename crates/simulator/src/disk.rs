@@ -1,6 +1,7 @@
 //! The disk under the journal: real files of the real database, that can be full, end a commit with neither
 //! yes nor no, and come back as copies when nobody expects them.
 
+use crate::decisions;
 use crate::dice::Fault;
 use crate::mutants::Mutant;
 use crate::town::biller;
@@ -114,6 +115,7 @@ impl Files {
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
             self.put_back("backup", trusted || comes_with_its_mark(world), world);
+            world.hold_what_waits();
         }
     }
 
@@ -156,6 +158,8 @@ impl Files {
     fn put_back(&self, from: &str, mark: bool, world: &mut World) {
         let before = self.attempts("live");
         self.copy(from, "live", mark);
+        let found = fs::read_to_string(self.root.join("live").join(NAMES[2])).ok();
+        world.watch.put_back(&self.copied("live"), found.as_deref());
         let after = self.attempts("live");
         for (hash, _) in before.into_iter().filter(|one| !after.contains(one)) {
             world.note("both", "forgotten by the restored journal", u64::from(hash[0]));
@@ -217,6 +221,15 @@ pub(crate) fn attempts(conn: &Connection, known: i64) -> Vec<(B256, Kind)> {
     .collect()
 }
 
+/// The transactions of one batch.
+pub(crate) fn attempts_of(conn: &Connection, batch: i64) -> Vec<B256> {
+    let mut select = conn
+        .prepare_cached("SELECT hash FROM attempt WHERE batch = ?1")
+        .expect("the schema has it");
+    let rows = select.query_map([batch], |row| row.get::<_, Vec<u8>>(0)).expect("it is read");
+    rows.map(|row| B256::from_slice(&row.expect("a row"))).collect()
+}
+
 /// Every claim at the end, for people.
 pub(crate) fn claims(conn: &Connection) -> Vec<String> {
     let sql =
@@ -267,6 +280,7 @@ impl Disk for SimDisk {
             conn.query_row(&format!("PRAGMA max_page_count = {most}"), [], |row| row.get(0))?;
         world.known_attempts = last(conn);
         conn.execute_batch("BEGIN IMMEDIATE")?;
+        world.watch.begin(conn, world.known_attempts);
         misbehave(world, conn)
     }
 
@@ -285,6 +299,9 @@ impl Disk for SimDisk {
             return Err(dead());
         }
         let signed = attempts(conn, world.known_attempts);
+        if let Err(law) = decisions::of_a_commit(world, conn) {
+            world.broken.get_or_insert(law);
+        }
         if world.breaks(Mutant::BroadcastBeforePersist) {
             send_now(world, conn, &signed);
         }

@@ -100,6 +100,15 @@ impl Question {
     }
 }
 
+impl Question {
+    /// The transaction whose record in irrevocable blocks it asks for, and which provider (TRON).
+    fn asks_for_a_record(&self) -> Option<(B256, usize)> {
+        let record = self.name == "gettransactioninfobyid";
+        let Place::Tron(provider, Port::Solidity) = self.at else { return None };
+        self.names.filter(|_| record).map(|hash| (hash, provider))
+    }
+}
+
 fn bytes(text: &Value) -> Option<Vec<u8>> {
     alloy::hex::decode(text.as_str()?).ok()
 }
@@ -211,6 +220,9 @@ impl Cable {
         if !world.is_alive(self.life) {
             return None;
         }
+        if let Some((hash, provider)) = question.asks_for_a_record() {
+            world.watch.asks(self.life, hash, provider);
+        }
         let name = question.at.side().name();
         if world.fault(name, Fault::Kill) {
             world.kill();
@@ -258,6 +270,12 @@ impl Cable {
             answer = world.answer(question);
         }
         world.log.mix(u64::from(answer.status));
+        if matches!(course, Course::Well | Course::Twice)
+            && answer.body.trim_ascii() == b"{}"
+            && let Some((hash, provider)) = question.asks_for_a_record()
+        {
+            world.watch.denies(self.life, hash, provider);
+        }
         world.misjudge(question, &answer, matches!(course, Course::Unheard | Course::Broken));
         let name = question.at.side().name();
         if world.fault(name, Fault::Kill) {

@@ -2,6 +2,7 @@
 //! answer that was given.
 
 use crate::callers::{Callers, Heard, Named, Refusal, Request};
+use crate::decisions::{a_copy_is_noticed, nothing_done_is_unknown};
 use crate::disk::attempts;
 use crate::scene::{GUARD, Shape};
 use crate::town::biller;
@@ -71,6 +72,9 @@ fn earlier_ones_are_true(world: &World, callers: &Callers, charges: &Charges) ->
 
 /// Asked at the end, when the world is well again.
 pub(crate) fn at_the_end(world: &World, disk: &Connection, callers: &Callers) -> Law {
+    if let Some(law) = &world.broken {
+        return Err(law.clone());
+    }
     let charges = world.charges();
     nobody_twice(world, &charges)?;
     answers_are_true(world, callers, &charges)?;
@@ -80,7 +84,9 @@ pub(crate) fn at_the_end(world: &World, disk: &Connection, callers: &Callers) ->
     nothing_is_lost(world, disk)?;
     ends_are_true(world, &charges, disk)?;
     nobody_is_usurped_by_nobody(world, disk)?;
-    lanes_stand_where_accounts_stand(world, disk)
+    lanes_stand_where_accounts_stand(world, disk)?;
+    nothing_done_is_unknown(world, disk)?;
+    a_copy_is_noticed(world, disk)
 }
 
 /// I1, asked of the chains alone: for one period, and where there is none, for the time that a charge is
@@ -221,7 +227,7 @@ fn ends(disk: &Connection) -> Vec<End> {
     let mut select = disk.prepare(sql).expect("the schema has it");
     let row = |row: &rusqlite::Row<'_>| {
         let winner: Option<Vec<u8>> = row.get(3)?;
-        let side = side_of(row.get(1)?);
+        let side = Side::of(row.get(1)?);
         let winner = winner.map(|hash| B256::from_slice(&hash));
         Ok(End { batch: row.get(0)?, side, state: row.get(2)?, winner })
     };
@@ -229,9 +235,11 @@ fn ends(disk: &Connection) -> Vec<End> {
     rows.map(|row| row.expect("a row")).collect()
 }
 
-/// Which chain a number of the platform stands for.
-fn side_of(chain: u32) -> Side {
-    if chain == Side::Evm.platform_id() { Side::Evm } else { Side::Tron }
+impl Side {
+    /// Which chain a number of the platform stands for.
+    pub(crate) fn of(chain: u32) -> Self {
+        if chain == Self::Evm.platform_id() { Self::Evm } else { Self::Tron }
+    }
 }
 
 /// I4: what the journal says of each end is what the chain says.
@@ -332,7 +340,7 @@ pub(crate) fn edges(disk: &Connection) -> Vec<(&'static str, &'static str)> {
     let mut edges = vec![];
     for row in rows {
         let (chain, state, attempts) = row.expect("a row");
-        let at = side_of(chain).name();
+        let at = Side::of(chain).name();
         edges.push((at, WORDS.into_iter().find(|word| *word == state).unwrap_or("another end")));
         edges.extend((attempts > 1).then_some((at, "signed again")));
     }

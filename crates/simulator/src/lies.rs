@@ -54,11 +54,25 @@ fn evm_instead(world: &mut World, question: &Question) -> Option<Value> {
         "eth_getTransactionCount" | "eth_getBalance" | "eth_call" => {
             let text = &question.body;
             let past = !text.contains("\"latest\"") && !text.contains("\"pending\"");
-            (past && world.fault(name, Fault::NoState))
+            let pruned = is_final_block(world, question) && world.fault(name, Fault::Pruned);
+            (pruned || past && world.fault(name, Fault::NoState))
                 .then(|| rpc_error(question, "missing trie node"))
         }
         _ => None,
     }
+}
+
+/// Whether TRON's nodes keep no records: for a while, or ever.
+fn keeps_no_records(world: &World) -> bool {
+    (world.scene.recordless && world.dice.faults) || world.dice.knows(Fault::NoHistory)
+}
+
+/// Whether what an account has is asked as of a final block, by its number.
+fn is_final_block(world: &World, question: &Question) -> bool {
+    let asked = question.json["params"][1].as_str().filter(|_| question.name != "eth_call");
+    let asked = asked.and_then(|number| u64::from_str_radix(number.strip_prefix("0x")?, 16).ok());
+    let member = &world.evm.members[question.at.number()];
+    asked.is_some_and(|number| number <= member.chain().solid().header.number)
 }
 
 fn tron_instead(world: &mut World, question: &Question) -> Option<Value> {
@@ -78,7 +92,10 @@ fn tron_instead(world: &mut World, question: &Question) -> Option<Value> {
                 .fault(name, Fault::FalseRefusal)
                 .then(|| json!({"code": code, "message": message}))
         }
-        "gettransactioninfobyid" if world.scene.recordless && world.dice.faults => Some(json!({})),
+        "gettransactioninfobyid" if world.fault(name, Fault::NoRecord) => {
+            Some(json!({"Error": "class java.lang.NullPointerException : null"}))
+        }
+        "gettransactioninfobyid" if keeps_no_records(world) => Some(json!({})),
         "gettransactioninfobyid" | "gettransactionbyid" => {
             world.fault(name, Fault::LostReceipt).then(|| json!({}))
         }
@@ -103,7 +120,8 @@ fn hex(value: &Value) -> u64 {
     u64::from_str_radix(text, 16).unwrap_or(0)
 }
 
-fn evm_falsified(
+/// What any node may say that is not so, or is not so any more.
+fn evm_mistaken(
     world: &mut World,
     question: &Question,
     (number, body): (usize, &[u8]),
@@ -128,15 +146,31 @@ fn evm_falsified(
     if world.breaks(Mutant::NobodyHasTheNonce) && question.name == "eth_getBlockByNumber" {
         return world.carries(body).then(|| rpc_error(question, "block is pruned"));
     }
+    if question.name == "eth_getTransactionReceipt"
+        && let Some(orphan) = question.names.and_then(|hash| world.orphaned(&hash))
+        && world.fault(name, Fault::OrphanedReceipt)
+    {
+        return Some(json!({"jsonrpc": "2.0", "id": id(question), "result": orphan}));
+    }
     if final_block && world.fault(name, Fault::StaleFinal) {
         let mut asked = question.json.clone();
         let solid = world.evm.members[number].chain().solid().header.number;
         asked["params"][0] = json!(format!("{:#x}", solid.saturating_sub(3)));
         return eth::respond_to(&world.evm.members[number], asked);
     }
-    if !world.is_liar(question.at) {
-        return None;
+    None
+}
+
+fn evm_falsified(
+    world: &mut World,
+    question: &Question,
+    (number, body): (usize, &[u8]),
+) -> Option<Value> {
+    let mistaken = evm_mistaken(world, question, (number, body));
+    if mistaken.is_some() || !world.is_liar(question.at) {
+        return mistaken;
     }
+    let name = Side::Evm.name();
     let lie = match question.name.as_str() {
         "eth_getBlockByNumber" => world
             .fault(name, Fault::LieAboutTime)

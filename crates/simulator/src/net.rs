@@ -11,6 +11,7 @@ use sandbox_chains::tron::tx::Tx;
 use sandbox_chains::tron::witness::Election;
 use sandbox_chains::tron::{Tron, TronNode};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// Steps of a call that are always allowed in a block, and never more.
 const TIGHT_BLOCK: [u64; 2] = [5_000, 16_000];
@@ -156,9 +157,35 @@ impl<M: Member> Net<M> {
 
     /// Whether a transaction is in a block that nobody undoes.
     pub(crate) fn is_final(&self, hash: &B256) -> bool {
+        let final_block = self.final_block();
         let chain = self.truth.node().chain();
-        let number = chain.find(hash).map(|place| place.block.header.number);
-        number.is_some_and(|number| number <= chain.solid().header.number)
+        chain.find(hash).is_some_and(|place| place.block.header.number <= final_block)
+    }
+
+    /// The newest block that nobody undoes, and whether the one of this number holds a transaction, if one is meant.
+    pub(crate) fn final_and_in(&self, hash: Option<&B256>, number: u64) -> (u64, bool) {
+        let final_block = self.final_block();
+        let chain = self.truth.node().chain();
+        let holds = |hash| chain.find(hash).is_some_and(|it| it.block.header.number == number);
+        (final_block, hash.is_none_or(holds))
+    }
+
+    /// The newest block that any node of the true chain calls final: they move on by several at once, and not together.
+    fn final_block(&self) -> u64 {
+        let truth = self.truth.node().chain();
+        let agreed = self.members.iter().filter_map(|member| {
+            let solid = Arc::clone(member.node().chain().solid());
+            let same = truth.block(solid.header.number).is_some_and(|block| block.id == solid.id);
+            same.then_some(solid.header.number)
+        });
+        agreed.fold(truth.solid().header.number, u64::max)
+    }
+
+    /// The time of the newest block that nobody undoes (ms).
+    pub(crate) fn final_ms(&self) -> u64 {
+        let number = self.final_block();
+        let chain = self.truth.node().chain();
+        chain.block(number).map_or(0, |block| block.header.time_ms)
     }
 
     /// The head's number and its time (ms).
@@ -196,7 +223,7 @@ impl<M: Member> Net<M> {
         self.truth.node().skip(missed);
         if dice.strikes(Fault::LastSlot) {
             log.note(now_ms, self.name, Fault::LastSlot.word(), 0);
-            self.held_until_ms = now_ms + HELD * self.slot_ms;
+            self.hold(now_ms);
         }
         if now_ms < self.cut_until_ms {
             // Whoever makes blocks takes nothing from pools either.
@@ -211,11 +238,17 @@ impl<M: Member> Net<M> {
         }
     }
 
+    /// From now on blocks take nothing for a while but what can land in no later one.
+    pub(crate) fn hold(&mut self, now_ms: u64) {
+        self.held_until_ms = now_ms + HELD * self.slot_ms;
+    }
+
     fn undo(&self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
         if !dice.strikes(Fault::Reorg) {
             return;
         }
         let depth = 1 + dice.below(self.truth.node().chain().settings().lag);
+        let depth = depth.min(self.head().0 - self.final_block());
         let orphans = if dice.one_in(2) { Orphans::Return } else { Orphans::Lose };
         let removed = self.truth.node().reorg(depth, orphans);
         let held = removed.iter().any(|block| !block.body.is_empty());

@@ -76,6 +76,7 @@ fn opened(
         let mut world = world.lock();
         world.life += 1;
         world.dead = false;
+        world.watch.by_hand = true;
         world.note("both", for_what, 0);
         clock::begin(world.machine_ms());
         world.life

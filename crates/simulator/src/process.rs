@@ -83,7 +83,9 @@ impl Process {
             let wrong = world.scene.clock_ms;
             world.clock_ms = [wrong, wrong, 0, -wrong][world.dice.place(4)];
             clock::begin(world.machine_ms());
-            world.life
+            let (life, now_ms) = (world.life, world.now_ms);
+            world.watch.start(life, now_ms);
+            life
         };
         let cable = Cable { world: Arc::clone(world), life };
         let stores = Stores { world: Arc::clone(world), life };
@@ -159,7 +161,8 @@ impl Process {
             if world.log.talkative {
                 world.log.lines.push(format!("             {}", said["msg"]));
             }
-            let mut asked = laws::of_an_answer(&request, &heard, world);
+            let mut asked = laws::of_an_answer(&request, &heard, world)
+                .and_then(|()| world.unproven_is_told(&request, &heard, (asked_ms, life)));
             for named in request.earlier(&said) {
                 let named = told_of_another(world, named);
                 asked = asked.and_then(|()| laws::of_what_is_named(&named, world));
@@ -173,8 +176,10 @@ impl Process {
             {
                 world.handed_out.push((request.side, raw, world.now_ms));
             }
+            // Others wait for a block before it: that passes.
+            let full = said["msg"].as_str().is_some_and(|words| words.contains("max_in_flight"));
             let stale = world.life != life;
-            let disturbed = stale || world.disturbed_ms[request.side.place()] >= asked_ms;
+            let disturbed = stale || full || world.disturbed_ms[request.side.place()] >= asked_ms;
             answers.lock().push(Told { number: request.number, heard, disturbed });
         });
         true

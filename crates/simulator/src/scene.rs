@@ -177,6 +177,21 @@ impl Scene {
         scene
     }
 
+    /// Two periods end in it.
+    pub(crate) fn lasts_long(&mut self) {
+        self.chaos = LONG;
+    }
+
+    /// Charges are claimed for a time.
+    pub(crate) fn has_no_periods(&mut self) {
+        self.shapes = [Shape::Guarded; 2];
+    }
+
+    /// This machine's clock is ahead of the chains, by as much as a Signer may work with.
+    pub(crate) fn is_ahead(&mut self) {
+        self.clock_ms = 50_000;
+    }
+
     /// What a broken rule needs in order to be seen, there, and nothing that could stand in for it.
     fn suit(&mut self, mutant: Mutant, side: Side) {
         let cancelled = [Mutant::CancelReleasesAtBroadcast, Mutant::NamesCancel];

@@ -115,6 +115,9 @@ impl Store {
             let said = Err(StoreError::new(fault, "it was played so"));
             return Some(Answer { after_ms, said });
         }
+        if let Err(law) = world.watch.signs() {
+            world.broken.get_or_insert(law);
+        }
         let otherwise = world.fault(at, Fault::SignsOtherwise);
         let (other_key, other_digest) = match world.dice.below(2) {
             0 => (otherwise, false),

@@ -5,6 +5,7 @@ use crate::authorized::Authorized;
 use crate::callers::Named;
 use crate::dice::{Dice, Fault, Log};
 use crate::exchange::Place;
+use crate::memory::Watch;
 use crate::mutants::Mutant;
 use crate::net::Net;
 use crate::scene::{Change, Scene};
@@ -172,6 +173,8 @@ pub(crate) struct World {
     pub(crate) named: Vec<Named>,
     /// Bytes that callers were handed, and when (ms).
     pub(crate) handed_out: Vec<(Side, Vec<u8>, u64)>,
+    /// What is remembered for the laws on decisions.
+    pub(crate) watch: Watch,
     /// The first law that was seen to be broken while the world went on.
     pub(crate) broken: Option<String>,
 }
@@ -232,6 +235,7 @@ impl World {
             disturbed_ms: [0; 2],
             named: vec![],
             handed_out: vec![],
+            watch: Watch::default(),
             broken: None,
         };
         if world.scene.muted {
@@ -309,11 +313,13 @@ impl World {
     /// A second passes.
     pub(crate) fn turn(&mut self) {
         self.now_ms += 1000;
+        self.keep_receipts();
         let (now, dice, log) = (self.now_ms, &mut self.dice, &mut self.log);
         self.evm.turn(now, dice, log);
         self.tron.turn(now, dice, log);
         self.mishaps();
         self.show();
+        self.look_around();
     }
 
     /// Every charge that the chains hold: who paid what, and for which requests, the oldest first.
@@ -366,7 +372,7 @@ fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
         let stays = |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
         scene.change = scene.change.filter(stays);
     }
-    crate::worlds::narrow(&mut dice, &scene, mutant);
+    crate::worlds::narrow(&mut dice, &mut scene, mutant);
     (dice, scene)
 }
 

@@ -1,13 +1,107 @@
-//! What no Signer can be safe from, which is not played.
+//! What no Signer can be safe from, which is not played; and worlds in which little goes wrong but one thing, so that it
+//! happens again and again, and while something is billed.
 
 use crate::dice::{Dice, Fault};
 use crate::mutants::Mutant;
 use crate::scene::Scene;
 use crate::world::Side;
 
+/// Faults that show something together, and how rare they are at most.
+type Theme = &'static [(Fault, u64)];
+
+/// A copy comes back while what it has forgotten waits, and is in no final block.
+const YOUNG: Theme =
+    &[(Fault::OldCopy, 1), (Fault::NewerBack, 2), (Fault::Kill, 300), (Fault::LastSlot, 15)];
+
+/// The same, and nodes do not know what they should, or one says nothing of its pool.
+const YOUNG_UNTOLD: Theme = &[
+    (Fault::OldCopy, 1),
+    (Fault::Kill, 300),
+    (Fault::LastSlot, 15),
+    (Fault::SecretPool, 2),
+    (Fault::NodeAway, 20),
+    (Fault::Lagging, 3),
+];
+
+/// A copy comes back of which nodes tell no more than blocks do.
+const NO_HISTORY: Theme = &[(Fault::OldCopy, 1), (Fault::Kill, 300), (Fault::NoHistory, 1)];
+
+/// A copy comes back that has forgotten what no node knows, and callers bring it back.
+const BROUGHT_BACK: Theme = &[
+    (Fault::OldCopy, 1),
+    (Fault::Kill, 300),
+    (Fault::PoolForgets, 3),
+    (Fault::LastSlot, 20),
+    (Fault::CallerSends, 4),
+];
+
+/// Whoever else has the key charges those who wait.
+const STRANGERS: Theme = &[
+    (Fault::KeyUsedElsewhere, 20),
+    (Fault::Rival, 25),
+    (Fault::Authorized, 60),
+    (Fault::LastSlot, 25),
+    (Fault::Kill, 900),
+];
+
+/// Blocks are undone, and nodes tell of some that are not there, or of no state.
+const UNDONE: Theme = &[
+    (Fault::Reorg, 2),
+    (Fault::OrphanedReceipt, 1),
+    (Fault::Pruned, 1),
+    (Fault::StaleFinal, 4),
+    (Fault::EmptySlot, 3),
+];
+
+/// Transactions end their lives in no block, and nodes cannot be asked about them.
+const AT_THE_END: Theme =
+    &[(Fault::CutOff, 30), (Fault::PoolForgets, 5), (Fault::NoRecord, 2), (Fault::NodeAway, 40)];
+
+/// They charge customers anew whose guards are over.
+const GUARDS_OVER: Theme = &[(Fault::KeyUsedElsewhere, 10), (Fault::Rival, 12)];
+
+/// A copy comes back whose times were told by a clock that is wrong.
+const CLOCKS_APART: Theme = &[(Fault::OldCopy, 1), (Fault::Kill, 250), (Fault::LastSlot, 40)];
+
+/// All of them, by how often each is played.
+const THEMES: [Theme; 10] = [
+    YOUNG,
+    YOUNG,
+    YOUNG_UNTOLD,
+    NO_HISTORY,
+    BROUGHT_BACK,
+    STRANGERS,
+    UNDONE,
+    AT_THE_END,
+    GUARDS_OVER,
+    CLOCKS_APART,
+];
+
+/// In two of three worlds in which no rule is broken, little goes wrong but one thing.
+fn theme(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>) {
+    if mutant.is_some() || dice.one_in(3) {
+        return dice.forbid(Fault::NoHistory);
+    }
+    let theme = THEMES[dice.place(THEMES.len())];
+    dice.forbid_all();
+    for (fault, rate) in theme {
+        dice.demand(*fault, *rate);
+    }
+    if theme == AT_THE_END {
+        // What nobody takes lives for a minute.
+        scene.lasts_long();
+    } else if theme == GUARDS_OVER {
+        scene.lasts_long();
+        scene.has_no_periods();
+    } else if theme == CLOCKS_APART {
+        scene.is_ahead();
+    }
+}
+
 /// Takes out of a seed what is not played, and what a restored journal is not safe from: what it has
 /// forgotten has to be on the chain, or to wait in a pool that answers (and there behind no gap: `disk.rs`).
-pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
+pub(crate) fn narrow(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>) {
+    theme(dice, scene, mutant);
     if mutant.is_some() {
         // An account without money stands in the way of what is to be seen.
         dice.forbid(Fault::NoGasMoney);
