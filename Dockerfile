@@ -14,9 +14,10 @@
 # The user is 65532. It must be able to write /data, and must own the key files, which nobody else may
 # read. A command goes at the end: `docker run … merchant-signer check`.
 #
-# There is no HEALTHCHECK: it would need a program to ask with, and nothing else is in the image. Let
-# the outside ask `GET /health/live` (restart when it fails) and `GET /health/ready` (send no
-# requests), both on port 9980. In Kubernetes these are two httpGet probes.
+# There is no HEALTHCHECK: what a container is judged by is its orchestrator's choice. `merchant-signer health` fails
+# unless the Signer in it serves (operate/compose.yml uses it); from outside, `GET /health/live` says whether to
+# restart it and `GET /health/serving` whether to send requests, both on port 9980. In Kubernetes these are two
+# httpGet probes.
 #
 # Keys can be on a token of PKCS#11: mount the library of its maker (for glibc), and name it in keys.pkcs11.module.
 #

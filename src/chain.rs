@@ -241,6 +241,13 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;
 
+    /// The same for a lane that signs nothing and waits for what it has open: every node is asked for its
+    /// newest block and for uses of the account, and for the rest only where that can have moved something. Coins and
+    /// prices are as old as the last [`Self::beat`].
+    async fn glance(&self) -> Result<Pulse, ChainError> {
+        self.beat().await
+    }
+
     /// The most transactions that a node knows the account to have sent, what waits in its pool included,
     /// unless as many others deny it as have to agree. Fails where fewer than that tell: their silence is
     /// no word that nothing waits.

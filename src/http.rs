@@ -48,6 +48,7 @@ use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use budgets::{Budgets, CallerBudget};
 use door::Arrivals;
+use figures::KeptFigures;
 use guard::Said;
 use parking_lot::RwLock;
 use sampled::Sampled;
@@ -105,6 +106,8 @@ pub struct AppState {
     metrics: Metrics,
     /// What stands in the way of chains, for the page.
     troubles: Troubles,
+    /// What the page has added up.
+    figures: KeptFigures,
     /// In which units the page shows tokens.
     tokens: KnownTokens,
 }
@@ -140,6 +143,7 @@ impl AppState {
             replays,
             sampled: Sampled::default(),
             troubles: Troubles::default(),
+            figures: KeptFigures::default(),
             tokens: KnownTokens::default(),
             metrics: Metrics::new(counted, (&AuthError::WORDS, &CallerBudget::WORDS), started_ms),
             limits,

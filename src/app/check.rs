@@ -6,7 +6,7 @@ use super::lanes::Orphans;
 use crate::billing::{PlatformChainId, spell_address};
 use crate::chain::{Finding, Inspect, Requests, Weight};
 use crate::clock::Clock;
-use crate::config::{Config, HttpConfig, NewWork};
+use crate::config::{Config, HttpConfig, JournalConfig, NewWork};
 use crate::journal::{
     Binding, Journal, JournalError, KnownLane, LaneId, Misbound, OpenError, backups_share_the_disk,
     mark_shares_the_disk,
@@ -91,7 +91,8 @@ pub async fn run(config: &Config, machine: Machine<'_>) -> CheckReport {
             }
         }
     }
-    found.extend(of_backups(config).map(|finding| ("journal".to_owned(), finding)));
+    let backups = config.journal.file().and_then(of_backups);
+    found.extend(backups.map(|finding| ("journal".to_owned(), finding)));
     if chains.len() == config.chains.len() {
         let orphans = Orphans::among(&seen.known_lanes, &chains);
         let told = orphans.sentences().map(|said| Finding::fault("left open", said));
@@ -113,8 +114,7 @@ fn of_the_port(http: &HttpConfig) -> impl Iterator<Item = Finding> {
 }
 
 /// Whether backups are where a disk that is lost does not take them along.
-fn of_backups(config: &Config) -> Option<Finding> {
-    let file = config.journal.file()?;
+fn of_backups(file: &JournalConfig) -> Option<Finding> {
     let plan = file.backups.as_ref()?;
     let directory = plan.directory.display();
     Some(if !plan.directory.is_dir() {
@@ -304,6 +304,36 @@ impl JournalSeen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::BackupPlan;
+    use std::time::Duration;
+
+    #[test]
+    fn backups_on_the_disk_of_the_journal_are_a_warning_and_a_directory_that_is_not_there_a_fault()
+    {
+        let room = tempfile::tempdir().unwrap();
+        let shm = std::path::Path::new("/dev/shm");
+        let file = |directory: &std::path::Path| JournalConfig {
+            path: room.path().join("journal.sqlite"),
+            mark_path: None,
+            backups: Some(BackupPlan {
+                directory: directory.to_owned(),
+                every: Duration::from_hours(1),
+                keep: 1,
+            }),
+            min_free_bytes: 1 << 20,
+            queue_length: 1,
+            keep_refusals: None,
+        };
+        for (directory, told) in [
+            (room.path(), "WARN"),
+            (shm, "ok"),
+            (&room.path().join("nowhere"), "there is no directory"),
+        ] {
+            let found = of_backups(&file(directory)).unwrap();
+            let said = CheckReport(vec![("journal".to_owned(), found)]).to_string();
+            assert!(said.contains(told), "{said}");
+        }
+    }
 
     #[test]
     fn one_word_alone_and_open_limits_are_warnings_where_money_is() {

@@ -26,6 +26,13 @@ pub enum RunningCommand {
         #[command(flatten)]
         at: At,
     },
+    /// Say whether the running Signer serves, whatever its chains do; fails when it does not: what a container is
+    /// judged by.
+    Health {
+        /// Where it is asked.
+        #[command(flatten)]
+        at: At,
+    },
     /// Let the running Signer sign nothing new.
     Pause {
         /// On this chain alone.
@@ -114,6 +121,7 @@ impl RunningCommand {
     fn at(&self) -> &At {
         match self {
             Self::Status { at }
+            | Self::Health { at }
             | Self::Pause { at, .. }
             | Self::Resume { at, .. }
             | Self::Reload { at }
@@ -133,6 +141,9 @@ pub async fn run(
     let said = match command {
         RunningCommand::Status { at } => {
             return status::status(asking, at.server.as_deref(), to).await;
+        }
+        RunningCommand::Health { at } => {
+            return status::health(asking, at.server.as_deref(), to).await;
         }
         RunningCommand::Tail { after, json, at } => {
             tail(asking, at.server.as_deref(), (after.clone(), *json), to).await?;

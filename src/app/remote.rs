@@ -92,6 +92,8 @@ pub enum RemoteError {
 /// What a command needs of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteNeed {
+    /// What anybody is told.
+    Nothing,
     /// To read something.
     Read,
     /// To read everything: what lacks something must not look complete.
@@ -103,6 +105,7 @@ pub enum RemoteNeed {
 impl RemoteNeed {
     fn is_met(self, rights: &Rights) -> bool {
         match self {
+            Self::Nothing => true,
             Self::Read => rights.read,
             Self::ReadAll => rights.read && rights.chains.is_none(),
             Self::Control => rights.control,
@@ -111,6 +114,7 @@ impl RemoteNeed {
 
     fn sentence(self) -> &'static str {
         match self {
+            Self::Nothing => "is there",
             Self::Read => "may read (`read = true`)",
             Self::ReadAll => "sees all of it (`read = true`, and no `chains`)",
             Self::Control => "may control (`control = true`)",

@@ -210,6 +210,10 @@ impl Chain for EvmChain {
         Ok(self.observe().await?.pulse)
     }
 
+    async fn glance(&self) -> Result<Pulse, ChainError> {
+        Ok(self.follow().await?.pulse)
+    }
+
     async fn undenied_sent(&self) -> Result<MostSent, ChainError> {
         self.undenied_nonce().await
     }

@@ -27,8 +27,11 @@ pub struct Requests {
     idle_every: Duration,
 }
 
-/// How many a billing asks beside looks and, on TRON, blocks.
-const A_BILLING: u64 = 10;
+/// How many a billing asks, the whole look before it included, beside the looks that follow it until it is final.
+const A_BILLING: u64 = 15;
+
+/// How many each of those asks at most.
+const A_LATER_LOOK: u64 = 3;
 
 impl Requests {
     /// How many a look asks of each node of an EVM chain.
@@ -72,10 +75,11 @@ impl Requests {
 impl fmt::Display for Requests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let look = self.look.saturating_mul(self.accounts);
+        let later = A_LATER_LOOK.saturating_mul(self.accounts);
         write!(
             f,
-            "to each provider: about {} a day while nothing is open, {look} every {} ms while something is, \
-             {A_BILLING} for a billing",
+            "to each provider: about {} a day while nothing is open, {A_BILLING} for a billing, and up to \
+             {later} every {} ms until it is final ({look} while requests follow one another)",
             self.idle_day(),
             self.every.as_millis()
         )?;

@@ -25,8 +25,10 @@ mod reads;
 mod recall;
 mod redraft;
 mod resources;
+mod shown;
 mod signers;
 mod solid;
+mod solid_due;
 mod spends;
 mod throttle;
 mod tracks;
@@ -63,8 +65,10 @@ use head::TronHead;
 use observe::TronNodeFacts;
 use parking_lot::RwLock;
 use reading::Reading;
+use shown::ShownHeaders;
 use signers::Signers;
 use solid::SolidBlocks;
+use solid_due::SolidDue;
 use spends::SpendOf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -167,6 +171,10 @@ pub struct TronChain {
     newest_blocks: Mutex<young::NewestBlocks>,
     /// When nothing can land any more that was signed before this process began, Unix ms of blocks.
     dead_after: OnceLock<u64>,
+    /// From when on the nodes are asked what is irrevocable, while open batches are followed.
+    solid_due: parking_lot::Mutex<SolidDue>,
+    /// The newest headers that the nodes have shown.
+    shown: parking_lot::Mutex<ShownHeaders>,
 }
 
 impl TronChain {
@@ -197,6 +205,8 @@ impl TronChain {
             arriving: Mutex::default(),
             newest_blocks: Mutex::default(),
             dead_after: OnceLock::new(),
+            solid_due: parking_lot::Mutex::default(),
+            shown: parking_lot::Mutex::default(),
         })
     }
 
@@ -282,6 +292,10 @@ impl Chain for TronChain {
 
     async fn beat(&self) -> Result<Pulse, ChainError> {
         self.beaten().await
+    }
+
+    async fn glance(&self) -> Result<Pulse, ChainError> {
+        self.glanced().await
     }
 
     /// Positions are ours alone: no chain knows them.

@@ -22,15 +22,46 @@ struct LastLook {
     at_ms: i64,
 }
 
+/// When something was last to be signed.
+#[derive(Clone, Copy, Debug, Default)]
+struct RequestTimes {
+    last: Option<Instant>,
+    /// The last that came soon after another.
+    followed: Option<Instant>,
+}
+
+/// How much a look asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Everything by which something may be signed.
+    Whole,
+    /// What has become of open batches, and who else uses the account.
+    News,
+}
+
 /// The rest of a lane between two looks.
 #[derive(Debug, Default)]
 pub(super) struct BetweenLooks {
-    /// The look before the rest, until the next one has ended; none while the lane is at work.
+    /// The last whole look; none before the first.
+    whole: Mutex<Option<LastLook>>,
+    /// The same until the next one has ended, where that may be longer ago than it ever is while requests come;
+    /// none otherwise.
     since: Mutex<Option<LastLook>>,
-    /// Whether somebody waits for the next look.
+    /// Whether somebody waits for the next whole look.
     wanted: AtomicBool,
+    requests: Mutex<RequestTimes>,
     wake: Notify,
     looked: Notify,
+}
+
+impl RequestTimes {
+    fn another(&mut self, soon: Duration) {
+        let now = Some(Instant::now());
+        if self.last.is_some_and(|last| last.elapsed() < soon) {
+            self.followed = now;
+        }
+        self.last = now;
+    }
 }
 
 impl BetweenLooks {
@@ -43,15 +74,15 @@ impl BetweenLooks {
 impl Lane {
     /// Waits until the lane is to be looked at again, `every` so often while it is at work.
     pub(super) async fn rests_for(&self, every: Duration) {
-        let looked = LastLook { at: Instant::now(), at_ms: self.journal.now_ms() };
+        let looked = Instant::now();
         loop {
             // Made before anything is judged: what changes afterwards wakes it.
             let woken = self.rest.wake.notified();
             let pause = self.pause(every);
-            if pause > every {
-                *self.rest.since.lock() = Some(looked);
+            if pause > every || self.extent() == Extent::News {
+                *self.rest.since.lock() = *self.rest.whole.lock();
             }
-            let Some(until) = looked.at.checked_add(pause) else { return woken.await };
+            let Some(until) = looked.checked_add(pause) else { return woken.await };
             tokio::select! {
                 () = sleep_until(until) => return,
                 () = woken => {}
@@ -60,16 +91,42 @@ impl Lane {
     }
 
     /// The look has ended, well or not.
-    pub(super) fn has_been_looked_at(&self) {
+    pub(super) fn has_been_looked_at(&self, extent: Extent) {
+        if extent == Extent::News {
+            return;
+        }
+        let ended = LastLook { at: Instant::now(), at_ms: self.journal.now_ms() };
+        *self.rest.whole.lock() = Some(ended);
         *self.rest.since.lock() = None;
         self.rest.wanted.store(false, Ordering::Relaxed);
         self.rest.looked.notify_waiters();
+    }
+
+    /// How much the next look asks. While requests follow one another each finds everything looked at, and waits for nothing.
+    pub(super) fn extent(&self) -> Extent {
+        let facts = self.chain.facts();
+        let soon = facts.poll_interval.saturating_mul(2);
+        let is_young = |then: Option<Instant>, age| then.is_some_and(|then| then.elapsed() < age);
+        let whole = self.rest.whole.lock().map(|look| look.at);
+        let crowded = is_young(self.rest.requests.lock().followed, soon);
+        let wanted = crowded || self.rest.wanted.load(Ordering::Relaxed);
+        let known = is_young(whole, facts.idle_poll_interval) && self.is_settled();
+        if known && !wanted && self.only_waits() { Extent::News } else { Extent::Whole }
+    }
+
+    /// Whether batches are open, and none of them may be signed again by what a look tells of prices and coins.
+    fn only_waits(&self) -> bool {
+        let alone = Duration::from_millis(self.rules.offer_again_ms);
+        let tracked = self.tracked.lock();
+        let mut each = tracked.values();
+        !tracked.is_empty() && each.all(|batch| batch.in_block || batch.is_left_alone(alone))
     }
 
     /// Waits for a look where the last one is longer ago than it ever is while the lane is at work.
     pub(super) async fn wakes(&self) {
         let looked = self.rest.looked.notified();
         let every = self.chain.facts().poll_interval;
+        self.rest.requests.lock().another(every.saturating_mul(2));
         let stale = |since: LastLook| {
             let passed_ms = self.journal.now_ms().abs_diff(since.at_ms);
             since.at.elapsed() >= every || u128::from(passed_ms) >= every.as_millis()
@@ -85,7 +142,7 @@ impl Lane {
     fn pause(&self, every: Duration) -> Duration {
         let idle = self.chain.facts().idle_poll_interval;
         if self.rest.wanted.load(Ordering::Relaxed) {
-            return every;
+            return Duration::ZERO;
         }
         if !self.is_idle() {
             return every.max(self.chain.spread().min(idle));
@@ -98,11 +155,15 @@ impl Lane {
     /// Whether nothing is open and nothing remains to be learnt or waited for. While the chain cannot be
     /// followed, or the lane is closed, that is looked at as often as ever.
     fn is_idle(&self) -> bool {
+        self.undecided() == 0 && self.is_settled()
+    }
+
+    fn is_settled(&self) -> bool {
         let settled = match self.gate() {
             Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => true,
             Gate::Opening | Gate::Closed(_) => false,
         };
         let watched = self.watched.load(Ordering::Relaxed) || self.journal.left_ms().is_none();
-        settled && watched && self.undecided() == 0 && self.follows_well()
+        settled && watched && self.follows_well()
     }
 }

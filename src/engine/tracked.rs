@@ -6,6 +6,7 @@ use crate::journal::Durable;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// The batches of one account that the chain has not decided.
@@ -29,4 +30,13 @@ pub(super) struct Tracked {
     pub(super) unsigned: Option<WhyUnsigned>,
     /// Whether a person was called already.
     pub(super) alarmed: bool,
+}
+
+impl Tracked {
+    /// Whether it was signed and offered less than `while_young` ago, and nothing is known that keeps it from landing.
+    pub(super) fn is_left_alone(&self, while_young: Duration) -> bool {
+        let hindered =
+            self.objection.is_some() || self.held_up.is_some() || self.unsigned.is_some();
+        self.offered.is_some() && !hindered && self.signed.elapsed() < while_young
+    }
 }

@@ -3,6 +3,7 @@
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use super::lane::Lane;
+use super::rest::Extent;
 use super::standing::Obstacle;
 use super::tally::SignedAgain;
 use super::telling;
@@ -86,16 +87,20 @@ impl Watcher {
 
     /// A tick whose failure is remembered, and is no reason to stop.
     pub async fn look(&self) {
-        let trouble = self.tick().await.err();
+        let extent = self.lane.extent();
+        let trouble = self.tick(extent).await.err();
         self.lane.set_trouble(trouble);
-        self.lane.has_been_looked_at();
+        self.lane.has_been_looked_at(extent);
         self.lane.watch_gas().await;
         self.lane.watch_limits().await;
     }
 
     /// One look at the chain, and what follows from it.
-    async fn tick(&self) -> Result<(), Trouble> {
-        let pulse = self.lane.chain.beat().await?;
+    async fn tick(&self, extent: Extent) -> Result<(), Trouble> {
+        let pulse = match extent {
+            Extent::Whole => self.lane.chain.beat().await?,
+            Extent::News => self.lane.chain.glance().await?,
+        };
         // A lane that cannot be opened takes nothing new; what is open is followed all the same.
         let opened = self.lane.open(pulse).await;
         let followed = self.follow().await;

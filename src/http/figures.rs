@@ -1,5 +1,9 @@
 //! What the page counts and adds up: the ledger, in slots of time. Nothing of it is from the memory of the process.
 
+mod kept;
+
+pub(super) use kept::KeptFigures;
+
 use super::AppState;
 use super::answer::{HttpReply, envelope};
 use super::charges::{ChargeRow, JournalName, TokenNames};
@@ -67,7 +71,7 @@ struct SlottedFigures {
 }
 
 /// One slot of one chain. A slot in which nothing was accepted or refused is left out.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FigureSlot {
     /// When it begins, Unix seconds.
@@ -126,7 +130,7 @@ pub(super) async fn figures(State(door): State<Arc<AppState>>, request: Request)
         let told = async {
             let asked = FiguresQuery::read(&query).map_err(HttpReply::TurnedAway)?;
             let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
-            add_up(&door.ledger(), asked, chains).await.map_err(lost)
+            add_up((&door.ledger(), &door.figures), asked, chains).await.map_err(lost)
         };
         match told.await {
             Ok(figures) => envelope(StatusCode::OK, 1, "success".to_owned(), figures),
@@ -138,49 +142,62 @@ pub(super) async fn figures(State(door): State<Arc<AppState>>, request: Request)
 
 /// One slot after the other, so that each that is told is whole.
 async fn add_up(
-    ledger: &FullLedger,
+    (ledger, kept): (&FullLedger, &KeptFigures),
     asked: FiguresQuery,
     chains: Option<Vec<PlatformChainId>>,
 ) -> Result<SlottedFigures, JournalError> {
     let name = JournalName::of(&ledger.journal).await?;
     let began = Instant::now();
-    let mut slots: BTreeMap<(i64, u32), FigureSlot> = BTreeMap::new();
+    let mut slots: Vec<FigureSlot> = Vec::new();
     let mut until = asked.from;
     while until < asked.until && (until == asked.from || began.elapsed() < LONGEST_LOOK) {
         let end = until.saturating_add(asked.step).min(asked.until);
-        let filter = LedgerFilter {
-            chains: chains.clone(),
-            from_ms: Some(until.saturating_mul(1000)),
-            until_ms: Some(end.saturating_mul(1000)),
-            ..LedgerFilter::default()
-        };
-        let mut after = None;
-        loop {
-            let step = ledger.step(filter.clone(), LedgerOrder::Oldest, after, STEP).await?;
-            for line in step
-                .found
-                .iter()
-                .filter_map(|line| ChargeRow::told(line, &name, &TokenNames::default()))
-            {
-                // A refusal is told of every time from its first to its last: it counts where it was first.
-                let at = line.accepted_at.or(line.refused_at).unwrap_or(until);
-                if line.state != REFUSED || asked.slot(at) == until {
-                    let key = (until, line.chain_id);
-                    let slot = slots.entry(key).or_insert_with(|| FigureSlot {
-                        at: until,
-                        chain_id: line.chain_id,
-                        ..FigureSlot::default()
-                    });
-                    slot.add(&line);
-                }
-            }
-            after = step.next;
-            if after.is_none() {
-                break;
-            }
+        let key = (chains.clone(), until, end);
+        if let Some(known) = kept.of(&key, began) {
+            slots.extend(known);
+        } else {
+            let added = slot_of((ledger, &name), &asked, (until, end), chains.clone()).await?;
+            kept.keep(key, &added, (began, ledger.journal.now_ms().div_euclid(1000)));
+            slots.extend(added);
         }
         until = end;
     }
-    let slots = slots.into_values().collect();
     Ok(SlottedFigures { from: asked.from, until, step: asked.step, slots })
+}
+
+/// What one slot comes to, by chain.
+async fn slot_of(
+    (ledger, name): (&FullLedger, &JournalName),
+    asked: &FiguresQuery,
+    (from, end): (i64, i64),
+    chains: Option<Vec<PlatformChainId>>,
+) -> Result<Vec<FigureSlot>, JournalError> {
+    let filter = LedgerFilter {
+        chains,
+        from_ms: Some(from.saturating_mul(1000)),
+        until_ms: Some(end.saturating_mul(1000)),
+        ..LedgerFilter::default()
+    };
+    let mut slots: BTreeMap<u32, FigureSlot> = BTreeMap::new();
+    let mut after = None;
+    loop {
+        let step = ledger.step(filter.clone(), LedgerOrder::Oldest, after, STEP).await?;
+        let lines = step.found.iter();
+        for line in lines.filter_map(|line| ChargeRow::told(line, name, &TokenNames::default())) {
+            // A refusal is told of every time from its first to its last: it counts where it was first.
+            let at = line.accepted_at.or(line.refused_at).unwrap_or(from);
+            if line.state != REFUSED || asked.slot(at) == from {
+                let of_chain = slots.entry(line.chain_id).or_insert_with(|| FigureSlot {
+                    at: from,
+                    chain_id: line.chain_id,
+                    ..FigureSlot::default()
+                });
+                of_chain.add(&line);
+            }
+        }
+        after = step.next;
+        if after.is_none() {
+            return Ok(slots.into_values().collect());
+        }
+    }
 }

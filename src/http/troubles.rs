@@ -5,7 +5,7 @@ use crate::billing::{PlatformChainId, coin_symbol};
 use crate::engine::{Obstacle, SigningLanes};
 use parking_lot::Mutex;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
@@ -14,9 +14,17 @@ use tokio_util::sync::CancellationToken;
 /// How often it is looked whether something stands in the way.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Since when which obstacle stands in the way of a chain, Unix seconds; of what began before the start, since the start.
+/// Since when which obstacle stands in the way of a chain.
 #[derive(Debug, Default)]
-pub(super) struct Troubles(Mutex<BTreeMap<(PlatformChainId, &'static str), i64>>);
+pub(super) struct Troubles(Mutex<TroublesSeen>);
+
+#[derive(Debug, Default)]
+struct TroublesSeen {
+    /// When each was seen first, Unix seconds, and whether it may have begun before.
+    since: BTreeMap<(PlatformChainId, &'static str), (i64, bool)>,
+    /// The chains of which it was seen since this process began what stands in their way.
+    looked_at: BTreeSet<PlatformChainId>,
+}
 
 /// One of them.
 #[derive(Debug, Serialize)]
@@ -26,6 +34,8 @@ pub(super) struct StandingTrouble {
     said: String,
     /// Unix seconds.
     since: i64,
+    /// Whether it may have begun before: it was there when the process began.
+    since_at_least: bool,
     what_to_do: String,
 }
 
@@ -44,13 +54,17 @@ impl Troubles {
         now: i64,
     ) -> Vec<StandingTrouble> {
         let words: Vec<&str> = standing.iter().map(|(obstacle, _)| obstacle.word()).collect();
-        let mut since = self.0.lock();
+        let TroublesSeen { since, looked_at } = &mut *self.0.lock();
         since.retain(|(of, word), _| *of != chain || words.contains(word));
-        let told = standing.into_iter().map(|(obstacle, said)| StandingTrouble {
-            obstacle: obstacle.word(),
-            said,
-            since: *since.entry((chain, obstacle.word())).or_insert(now),
-            what_to_do: advice(obstacle).replace(COIN, coin),
+        let began = (now, !looked_at.contains(&chain));
+        if !words.contains(&Obstacle::Unseen.word()) {
+            looked_at.insert(chain);
+        }
+        let told = standing.into_iter().map(|(obstacle, said)| {
+            let word = obstacle.word();
+            let (since, since_at_least) = *since.entry((chain, word)).or_insert(began);
+            let what_to_do = advice(obstacle).replace(COIN, coin);
+            StandingTrouble { obstacle: word, said, since, since_at_least, what_to_do }
         });
         told.collect()
     }
@@ -123,13 +137,15 @@ mod tests {
         let fees = || (Obstacle::Fees, "gas is dear".to_owned());
         let told = |chain, standing, now| {
             let told = troubles.note((PlatformChainId(chain), "POL"), standing, now);
-            told.iter().map(|one| (one.obstacle, one.since)).collect::<Vec<_>>()
+            told.iter().map(|one| (one.obstacle, one.since, one.since_at_least)).collect::<Vec<_>>()
         };
-        assert_eq!(told(1, vec![nodes()], 10), [("nodes", 10)]);
-        assert_eq!(told(2, vec![nodes()], 20), [("nodes", 20)], "another chain's is another");
-        assert_eq!(told(1, vec![nodes(), fees()], 30), [("nodes", 10), ("fees", 30)]);
-        assert_eq!(told(1, vec![fees()], 40), [("fees", 30)]);
-        assert_eq!(told(1, vec![nodes()], 50), [("nodes", 50)], "it was over in between");
+        let unseen = (Obstacle::Unseen, "its node has not answered yet".to_owned());
+        assert_eq!(told(1, vec![unseen], 5), [("unseen", 5, true)]);
+        assert_eq!(told(1, vec![nodes()], 10), [("nodes", 10, true)], "it may have begun before");
+        assert_eq!(told(2, vec![nodes()], 20), [("nodes", 20, true)], "another chain's is another");
+        assert_eq!(told(1, vec![nodes(), fees()], 30), [("nodes", 10, true), ("fees", 30, false)]);
+        assert_eq!(told(1, vec![fees()], 40), [("fees", 30, false)]);
+        assert_eq!(told(1, vec![nodes()], 50), [("nodes", 50, false)], "it was over in between");
         let starved = vec![(Obstacle::GasMoney, "the account 0xA1 holds 0 POL".to_owned())];
         let starved = troubles.note((PlatformChainId(1), "POL"), starved, 60);
         assert_eq!(starved[0].what_to_do, "Send POL to the account that the sentence names.");

@@ -129,7 +129,7 @@ pub(super) fn back_up(
     from: &Path,
     to: &Path,
     watch: AuditWatch<'_>,
-    pause: Pause<'_>,
+    pause: BetweenSteps<'_>,
 ) -> Result<Audit, NotCopied> {
     let audit = copy((from, to), &[], watch, pause)?;
     name(to)?;
@@ -150,7 +150,7 @@ fn put_in_place(
 }
 
 /// Waits between two steps, or says why there is to be none.
-pub(super) type Pause<'a> = &'a dyn Fn() -> Result<(), NotCopied>;
+pub(super) type BetweenSteps<'a> = &'a dyn Fn() -> Result<(), NotCopied>;
 
 /// The name of a copy that is not known to be whole.
 fn unfinished(to: &Path) -> PathBuf {
@@ -169,7 +169,7 @@ fn copy(
     (from, to): (&Path, &Path),
     kept: &[HistoryHead],
     watch: AuditWatch<'_>,
-    pause: Pause<'_>,
+    pause: BetweenSteps<'_>,
 ) -> Result<Audit, NotCopied> {
     for path in [to.to_owned(), beside(to, "-wal")] {
         if path.symlink_metadata().is_ok() {
@@ -195,7 +195,7 @@ fn copy(
 
 /// All of the database in one durable file, as it is when copying begins: a commit that comes later is not in it, and
 /// waits for nothing.
-fn whole_copy(from: &Path, part: &Path, pause: Pause<'_>) -> Result<(), NotCopied> {
+fn whole_copy(from: &Path, part: &Path, pause: BetweenSteps<'_>) -> Result<(), NotCopied> {
     let files = Files::at(from);
     let original = open::beside(&files)?;
     // What is read in one transaction stays as it was at its first read.

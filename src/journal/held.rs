@@ -10,6 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::File;
 use std::ops::Deref;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
@@ -57,15 +58,53 @@ impl Lock {
     /// Takes the lock of the database at `path`, or says who has it.
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
         let problem = |e: std::io::Error| unwritable(path, &e);
-        let file = File::open(path).map_err(problem)?;
         let (most, pause) = TRIES;
         for _ in 0..most {
+            let file = File::open(path).map_err(problem)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Self { _file: file }),
+                // Another file may have been put in its place since it was opened.
+                Ok(()) if stands_at(&file, path).map_err(problem)? => {
+                    return Ok(Self { _file: file });
+                }
+                Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => sleep(pause),
                 Err(other) => return Err(problem(other.into())),
             }
         }
         Err(OpenError::Held(path.to_owned()))
+    }
+}
+
+/// Whether an open file is the one that has this name.
+fn stands_at(file: &File, path: &Path) -> std::io::Result<bool> {
+    let (open, named) = (file.metadata()?, std::fs::metadata(path)?);
+    Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever waited for the old file would have a lock on what nobody will ever read.
+    #[test]
+    fn the_lock_is_of_the_file_that_has_the_name_when_it_is_taken() {
+        let room = tempfile::tempdir().unwrap();
+        let path = room.path().join("journal.db");
+        std::fs::write(&path, "old").unwrap();
+        let held = Lock::take(&path).unwrap();
+        let waiting = std::thread::spawn({
+            let path = path.clone();
+            move || Lock::take(&path).unwrap()
+        });
+        // It waits for the old file, which another one takes the place of before it ends.
+        sleep(Duration::from_millis(200));
+        let new = room.path().join("new");
+        std::fs::write(&new, "new").unwrap();
+        std::fs::rename(new, &path).unwrap();
+        drop(held);
+        let _got = waiting.join().unwrap();
+        let named = File::open(&path).unwrap();
+        let told = flock(&named, FlockOperation::NonBlockingLockExclusive);
+        assert_eq!(told, Err(Errno::WOULDBLOCK), "it has the new one");
     }
 }

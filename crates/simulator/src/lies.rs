@@ -282,6 +282,9 @@ fn turn_events(said: &mut Value) {
 
 /// Puts a signature under a header that somebody has made, and not its witness. The id does not cover it.
 fn sign_again(said: &mut Value) {
+    if let Some(blocks) = said.get_mut("block").and_then(Value::as_array_mut) {
+        return blocks.iter_mut().for_each(sign_again);
+    }
     if let Some(signature) = said.pointer_mut("/block_header/witness_signature") {
         // The generator of the curve as r: there is a key that signs so.
         let r = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";

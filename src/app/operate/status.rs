@@ -85,6 +85,26 @@ pub(super) async fn status(
     Ok(ready.status == "ready")
 }
 
+/// What `GET /health/serving` tells, as far as it is shown.
+#[derive(Deserialize)]
+struct Serving {
+    status: String,
+    journal: String,
+}
+
+/// Writes whether the Signer serves; tells the same.
+pub(super) async fn health(
+    asking: &Asking,
+    server: Option<&str>,
+    to: &mut dyn Write,
+) -> Result<bool, Box<dyn Error>> {
+    let remote = Remote::new(asking, server, RemoteNeed::Nothing)?;
+    let apart = asking.health_listen.filter(|_| server.is_none());
+    let Serving { status, journal } = remote.open(apart, "/health/serving").await?;
+    writeln!(to, "{status}; journal: {journal}")?;
+    Ok(status == "serving")
+}
+
 fn show(
     chain: &ReadyChain,
     controlled: Option<&Controlled>,

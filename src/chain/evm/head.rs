@@ -38,6 +38,14 @@ pub(super) struct EvmHead {
     seen: Instant,
 }
 
+/// How much a look asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HeadReach {
+    Whole,
+    /// What ends a batch alone.
+    News,
+}
+
 impl HeadLook for EvmHead {
     fn pulse(&self) -> Pulse {
         self.pulse
@@ -51,12 +59,12 @@ impl HeadLook for EvmHead {
 impl EvmHead {
     /// What the signing account holds, as each fit node tells it.
     pub(super) fn holdings(&self) -> Vec<Holding> {
-        self.nodes.iter().map(|(_, look)| look.holding()).collect()
+        self.nodes.iter().map(|(_, look)| look.holding).collect()
     }
 
     /// What the signing account holds, wei: what `needed` nodes say, or else the least that any says.
     pub(super) fn balance(&self, needed: usize) -> U256 {
-        let told = || self.nodes.iter().map(|(_, look)| look.balance);
+        let told = || self.nodes.iter().map(|(_, look)| look.holding.balance);
         reached_by(told(), needed).or(told().min()).unwrap_or_default()
     }
 
@@ -71,6 +79,13 @@ impl EvmChain {
     /// Looks at the head now. One look at a time.
     pub(super) async fn observe(&self) -> Result<Arc<EvmHead>, ChainError> {
         self.head.renewed(self.look_at_head()).await
+    }
+
+    /// Looks at the head for what is open alone.
+    pub(super) async fn follow(&self) -> Result<Arc<EvmHead>, ChainError> {
+        let Some(before) = self.head.last() else { return self.observe().await };
+        let glances = self.glances(&before.nodes, before.nonces.finalized);
+        self.head.renewed(self.head_of(glances, HeadReach::News)).await
     }
 
     /// The last look if it is young enough, else a new one.
@@ -146,8 +161,17 @@ impl EvmChain {
     }
 
     async fn look_at_head(&self) -> Result<EvmHead, ChainError> {
+        self.head_of(self.looks(), HeadReach::Whole).await
+    }
+
+    /// What the nodes tell together.
+    async fn head_of(
+        &self,
+        told: impl Future<Output = Vec<(NodeId, Result<EvmLook, ChainError>)>>,
+        extent: HeadReach,
+    ) -> Result<EvmHead, ChainError> {
         let seen = Instant::now();
-        let looks = told_by_fit(&self.parts.fleet, self.looks().await, EvmLook::head_seen)
+        let looks = told_by_fit(&self.parts.fleet, told.await, EvmLook::head_seen)
             .inspect_err(|_| self.forget_another_chain())?;
         let before = self.head.last();
         let final_block = self.final_block(&looks, before.as_deref())?;
@@ -155,7 +179,7 @@ impl EvmChain {
         let told = (looks.len() >= self.parts.fleet.needed()).then_some(mined);
         let ((finalized, finalized_at), final_time) =
             tokio::try_join!(self.finalized_nonce(final_block, told, before.as_deref()), async {
-                Ok(self.final_time(&looks, final_block, before.as_deref()).await)
+                Ok(self.final_time(&looks, final_block, (before.as_deref(), extent)).await)
             },)?;
         let nonces = NonceView { mined: mined.max(finalized), finalized };
         let head = together(looks, seen)?;
@@ -221,13 +245,16 @@ impl EvmChain {
         &self,
         looks: &[(NodeId, EvmLook)],
         final_block: u64,
-        before: Option<&EvmHead>,
+        (before, extent): (Option<&EvmHead>, HeadReach),
     ) -> u64 {
+        let known = before.map_or(0, |head| head.pulse.final_time);
         let told: Vec<u64> = match self.parts.config.finality {
             Finality::FinalizedTag => {
                 looks.iter().filter_map(|(_, look)| Some(look.finalized?.time())).collect()
             }
             Finality::Depth(1) => looks.iter().map(|(_, look)| look.latest.time()).collect(),
+            // No end of a batch hangs on it.
+            Finality::Depth(_) if extent == HeadReach::News => return known,
             Finality::Depth(_) => {
                 let block = node::quantity(final_block);
                 let asked = looks.iter().map(|(id, _)| {
@@ -240,7 +267,6 @@ impl EvmChain {
                     .collect()
             }
         };
-        let known = before.map_or(0, |head| head.pulse.final_time);
         reached_by(told, self.parts.fleet.needed()).unwrap_or_default().max(known)
     }
 

@@ -8,7 +8,6 @@ use super::{EvmChain, node, passing, reader, simulate};
 use crate::chain::{ChainError, MostSent, OddAnswer, Unanswered};
 use crate::config::Finality;
 use crate::node::{AskError, Fault, HeadSeen, NodeId, reached_by, undenied};
-use alloy::primitives::U256;
 use futures_util::future::join_all;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,8 +28,8 @@ pub(super) struct EvmLook {
     pub(super) finalized: Option<Header>,
     /// The account's transactions up to the newest block.
     pub(super) nonce: u64,
-    /// What the account holds, wei.
-    pub(super) balance: U256,
+    /// What the account holds, and the count of transactions when that was asked.
+    pub(super) holding: Holding,
     /// None where nobody tips.
     pub(super) tips: Option<Tips>,
     /// Wei per gas; none where it was not asked.
@@ -38,11 +37,6 @@ pub(super) struct EvmLook {
 }
 
 impl EvmLook {
-    /// What the account holds in the state of its newest block.
-    pub(super) fn holding(&self) -> Holding {
-        Holding { nonce: self.nonce, balance: self.balance }
-    }
-
     pub(super) fn head_seen(&self) -> HeadSeen {
         HeadSeen { number: self.latest.number(), time: self.latest.time() }
     }
@@ -73,7 +67,41 @@ impl EvmChain {
             tips,
             self.learn_when_due(id),
         )?;
-        Ok(EvmLook { latest, finalized, nonce, balance, tips, gas_price })
+        let holding = Holding { nonce, balance };
+        Ok(EvmLook { latest, finalized, nonce, holding, tips, gas_price })
+    }
+
+    /// What every node tells beyond `before`, when so many transactions of the account were final.
+    pub(super) async fn glances(
+        &self,
+        before: &[(NodeId, EvmLook)],
+        settled: u64,
+    ) -> Vec<(NodeId, Result<EvmLook, ChainError>)> {
+        self.parts.fleet.survey(|id| self.glance_at(id, (before, settled))).await
+    }
+
+    /// Asks for the newest block. In the state of the same one the account has sent as much as before. What is final is
+    /// asked where something may have become so.
+    async fn glance_at(
+        &self,
+        id: NodeId,
+        (before, settled): (&[(NodeId, EvmLook)], u64),
+    ) -> Result<EvmLook, ChainError> {
+        let Some((_, last)) = before.iter().find(|(node, _)| *node == id) else {
+            return self.look_at(id).await;
+        };
+        self.parts.fleet.verify_when_due(id).await?;
+        self.learn_when_due(id).await?;
+        let (rpc, me) = (self.parts.fleet.only(id), self.account.facts.signer);
+        let latest = node::header(rpc, "latest").await?.ok_or_else(|| no_block("latest"))?;
+        let nonce = if latest.hash == last.latest.hash {
+            last.nonce
+        } else {
+            node::nonce(rpc, me, "latest").await?
+        };
+        let awaited = nonce > settled;
+        let finalized = if awaited { self.finalized(rpc).await? } else { last.finalized };
+        Ok(EvmLook { latest, finalized, nonce, ..*last })
     }
 
     async fn finalized(&self, rpc: EvmAsker<'_>) -> Result<Option<Header>, ChainError> {

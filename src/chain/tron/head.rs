@@ -45,8 +45,8 @@ pub(super) struct TronHead {
     pub(super) parted: Option<u64>,
     /// What the signing account has, as each fit node tells it.
     pub(super) means: Vec<AccountMeans>,
-    /// When each fit node says that it was last used, what waits in its pool included, Unix ms of blocks.
-    uses: Vec<(NodeId, u64)>,
+    /// What each fit node told.
+    nodes: Vec<(NodeId, TronLook)>,
     /// Why the signing key cannot sign alone, where as many providers as have to agree say so.
     pub(super) not_alone: Option<Authority>,
     pub(super) prices: Prices,
@@ -84,9 +84,9 @@ impl TronHead {
 }
 
 impl TronHead {
-    /// When this node says that the account was last used; none where it was not asked.
-    pub(super) fn used_ms(&self, node: NodeId) -> Option<u64> {
-        self.uses.iter().find(|(id, _)| *id == node).map(|(_, used_ms)| *used_ms)
+    /// What this node told; none where it was not asked.
+    pub(super) fn told_by(&self, node: NodeId) -> Option<&TronLook> {
+        self.nodes.iter().find(|(id, _)| *id == node).map(|(_, look)| look)
     }
 
     /// Whether a simulation of so many charges took so long that a block might stop it. One charge is
@@ -100,6 +100,12 @@ impl TronChain {
     /// Looks at the head now. One look at a time.
     pub(super) async fn observe(&self) -> Result<Arc<TronHead>, ChainError> {
         self.head.renewed(self.look_at_head()).await
+    }
+
+    /// Looks at the head for what is open alone.
+    pub(super) async fn follow(&self) -> Result<Arc<TronHead>, ChainError> {
+        let Some(before) = self.head.last() else { return self.observe().await };
+        self.head.renewed(async { self.head_of(self.glances(&before.nodes).await).await }).await
     }
 
     /// The last look if it is young enough, else a new one.
@@ -138,13 +144,21 @@ impl TronChain {
     }
 
     async fn look_at_head(&self) -> Result<TronHead, ChainError> {
+        self.head_of(self.looks().await).await
+    }
+
+    /// What the nodes tell together.
+    async fn head_of(
+        &self,
+        told: Vec<(NodeId, Result<TronLook, ChainError>)>,
+    ) -> Result<TronHead, ChainError> {
         let fleet = &self.parts.fleet;
-        let looks = told_by_fit(fleet, self.looks().await, TronLook::head_seen)
+        let looks = told_by_fit(fleet, told, TronLook::head_seen)
             .inspect_err(|_| self.forget_another_chain())?;
         let before = self.head.last();
         let (solid, parted) = self.solid_head(&looks, before.as_deref()).await?;
-        let head = together(&looks, solid, &self.parts.config)?;
         let told: Vec<Authority> = looks.iter().map(|(_, look)| look.own_key).collect();
+        let head = together(looks, solid, &self.parts.config)?;
         let agreed = shared(&told, fleet.needed()).copied();
         let not_alone = agreed.filter(|own_key| !own_key.suffices());
         Ok(TronHead { parted, not_alone, ..head })
@@ -224,7 +238,7 @@ enum ToldOfBlock {
 /// What the looks tell together, besides what is irrevocable. The head is the highest that two nodes
 /// have reached, where there are two; prices are medians, so that no single node sets them.
 fn together(
-    looks: &[(NodeId, TronLook)],
+    looks: Vec<(NodeId, TronLook)>,
     solid: TronBlock,
     config: &TvmConfig,
 ) -> Result<TronHead, ChainError> {
@@ -254,14 +268,13 @@ fn together(
     let pulse = Pulse { head: newest.number, head_time, final_time, nonces: None };
     let (clock_tolerance, seen) = (config.clock_tolerance, Instant::now());
     let not_alone = None;
-    let uses = looks.iter().map(|(id, look)| (*id, look.used_ms)).collect();
     Ok(TronHead {
         pulse,
         newest,
         solid,
         parted: None,
         means,
-        uses,
+        nodes: looks,
         not_alone,
         prices,
         longest_run,

@@ -52,6 +52,7 @@ impl TronChain {
         let asked: Vec<_> =
             cases.iter().map(|case| self.testimonies(case.as_ref(), &head)).collect();
         let said: Vec<Testimonies> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        self.note_solid_due(&cases, &said);
         let mut budget = BLOCKS_AT_MOST;
         let mut sightings = Vec::with_capacity(slots.len());
         for ((slot, case), said) in slots.iter().zip(&cases).zip(said) {

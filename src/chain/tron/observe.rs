@@ -35,13 +35,12 @@ pub(super) struct TronLook {
     pub(super) newest: TronBlock,
     /// The newest irrevocable block.
     pub(super) solid: TronBlock,
-    /// What the signing account has, with the effects of what waits in the node's pool, sun.
-    pub(super) balance: u64,
+    /// What the signing account has, with the effects of what waits in the node's pool.
+    means: MeansAt,
     /// When the account was last used, what waits in the node's pool included, Unix ms of blocks.
     pub(super) used_ms: u64,
     /// What the signing key may do alone.
     pub(super) own_key: Authority,
-    pub(super) resources: Resources,
     pub(super) prices: Prices,
     /// How long a block lets one transaction compute, ms; none where the node does not tell.
     pub(super) cpu_ms: Option<u64>,
@@ -49,14 +48,22 @@ pub(super) struct TronLook {
     pub(super) way: Duration,
 }
 
+/// What an account has, and the newest block when that was asked.
+#[derive(Clone, Copy, Debug)]
+struct MeansAt {
+    block: u64,
+    /// Sun.
+    balance: u64,
+    resources: Resources,
+}
+
 impl TronLook {
     pub(super) fn head_seen(&self) -> HeadSeen {
         HeadSeen { number: self.newest.number, time: self.newest.time_ms.div_euclid(1000) }
     }
 
-    /// What the account has, in the state of the newest block.
     pub(super) fn means(&self, prices: Prices) -> AccountMeans {
-        let (block, balance, resources) = (self.newest.number, self.balance, self.resources);
+        let MeansAt { block, balance, resources } = self.means;
         AccountMeans { block, balance, resources, prices }
     }
 }
@@ -71,9 +78,7 @@ impl TronChain {
     async fn look_at(&self, id: NodeId, passed_ms: u64) -> Result<TronLook, ChainError> {
         self.parts.fleet.verify_when_due(id).await?;
         let (api, me) = (self.api_of(id), self.account.facts.signer);
-        let began = Instant::now();
-        let (newest, way) =
-            newest_of(api, Side::Full).await.map(|block| (block, began.elapsed()))?;
+        let (newest, way) = self.newest_shown(id).await?;
         // Asked after the block, so that what it holds is paid in what the account is said to have.
         let (solid, account, resources, known) = tokio::try_join!(
             newest_of(api, Side::Solidity),
@@ -85,7 +90,55 @@ impl TronChain {
         let used_ms = account.as_ref().map_or(0, |account| account.used_ms);
         let own_key = account.map_or(Authority::ALONE, |account| account.own_key);
         let TronNodeFacts { prices, cpu_ms, .. } = known;
-        Ok(TronLook { newest, solid, balance, used_ms, own_key, resources, prices, cpu_ms, way })
+        let means = MeansAt { block: newest.number, balance, resources };
+        Ok(TronLook { newest, solid, means, used_ms, own_key, prices, cpu_ms, way })
+    }
+
+    /// What every node tells beyond `before`.
+    pub(super) async fn glances(
+        &self,
+        before: &[(NodeId, TronLook)],
+    ) -> Vec<(NodeId, Result<TronLook, ChainError>)> {
+        let passed = self.head.last().map_or(0, |head| head.newest.time_ms);
+        self.parts.fleet.survey(|id| self.glance_at(id, (before, passed))).await
+    }
+
+    /// Asks for the newest block, for uses of the account, and for what is irrevocable where that may tell
+    /// something of an open batch.
+    async fn glance_at(
+        &self,
+        id: NodeId,
+        (before, passed_ms): (&[(NodeId, TronLook)], u64),
+    ) -> Result<TronLook, ChainError> {
+        let Some((_, last)) = before.iter().find(|(node, _)| *node == id) else {
+            return self.look_at(id, passed_ms).await;
+        };
+        self.parts.fleet.verify_when_due(id).await?;
+        self.learn_when_due(id, passed_ms).await?;
+        let (api, me) = (self.api_of(id), self.account.facts.signer);
+        let (newest, way) = self.newest_shown(id).await?;
+        let due = self.solid_due.lock().is_reached_by(&newest);
+        let (solid, account) = tokio::try_join!(
+            async {
+                if due { newest_of(api, Side::Solidity).await } else { Ok(last.solid.clone()) }
+            },
+            async { Ok::<_, ChainError>(api.account(Side::Full, me).await?) },
+        )?;
+        let used_ms = account.as_ref().map_or(0, |account| account.used_ms);
+        let own_key = account.map_or(Authority::ALONE, |account| account.own_key);
+        Ok(TronLook { newest, solid, used_ms, own_key, way, ..last.clone() })
+    }
+
+    /// The newest block of a node, and how long that took. Its header is kept: it may prove what is below it.
+    async fn newest_shown(&self, id: NodeId) -> Result<(TronBlock, Duration), ChainError> {
+        let began = Instant::now();
+        let shown = self.api_of(id).newest().await?.ok_or_else(no_block)?;
+        let way = began.elapsed();
+        let (newest, header) = shown;
+        if let Some(header) = header {
+            self.shown.lock().keep(id, header);
+        }
+        Ok((newest, way))
     }
 
     /// What the fit nodes know together; they are asked when nothing is known. A contract is there

@@ -2,14 +2,19 @@
 
 use super::TronChain;
 use super::api::{Api, Endpoints, Side};
+use super::case::Case;
+use super::conclude::TronTestimony;
 use super::head::TronHead;
 use super::signers::Signers;
+use super::solid_due::SolidDue;
 use super::vouched::HeaderWalk;
 use crate::node::{Fleet, NodeId};
 use alloy::primitives::B256;
 use futures_util::{StreamExt, stream};
 use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
 use tracing::{debug, info};
+use tron_primitives::answer::BlockAnswer;
 use tron_primitives::block::{Producer, ProvenBlock, ProvenHeader};
 use tron_primitives::finality::{MOST_WITNESSES, Witnesses};
 
@@ -42,7 +47,28 @@ pub(super) async fn proven(
     }
     let claimed = Api::of(fleet, id).claimed(side, number, true).await;
     let claimed = claimed.inspect_err(|error| debug!(block = number, %error, "no answer"));
-    match claimed.ok()??.prove_by(|digest, signature| signers.signer_of(digest, signature)) {
+    prove((fleet, signers), id, (claimed.ok()??, number))
+}
+
+/// The blocks with these numbers, asked for together: each that the node gives so.
+pub(super) async fn proven_range(
+    (fleet, signers): (&Fleet<Endpoints>, &Signers),
+    id: NodeId,
+    (side, numbers): (Side, Range<u64>),
+) -> Vec<ProvenBlock> {
+    let claimed = Api::of(fleet, id).claimed_range(side, numbers.clone()).await;
+    let claimed = claimed.inspect_err(|error| debug!(block = numbers.start, %error, "no answer"));
+    let each = numbers.zip(claimed.unwrap_or_default());
+    let next = each.take_while(|(number, claimed)| claimed.block_header.raw_data.number == *number);
+    next.map_while(|(number, claimed)| prove((fleet, signers), id, (claimed, number))).collect()
+}
+
+fn prove(
+    (fleet, signers): (&Fleet<Endpoints>, &Signers),
+    id: NodeId,
+    (claimed, number): (BlockAnswer, u64),
+) -> Option<ProvenBlock> {
+    match claimed.prove_by(|digest, signature| signers.signer_of(digest, signature)) {
         Ok(block) if block.header().number() == number => Some(block),
         Ok(_) => {
             fleet.caught_lying(id, &format!("about block {number}: it is another block"));
@@ -56,6 +82,18 @@ pub(super) async fn proven(
 }
 
 impl TronChain {
+    /// Notes from when on it may tell something of these batches what is irrevocable.
+    pub(super) fn note_solid_due(
+        &self,
+        cases: &[Option<Case>],
+        said: &[Vec<(NodeId, TronTestimony)>],
+    ) {
+        let on_top = self.vouched.lock().walk(0).map_or(0, |walk| walk.needed());
+        let each = cases.iter().zip(said).filter_map(|(case, said)| Some((case.as_ref()?, said)));
+        let due = each.fold(SolidDue::NEVER, |due, (case, said)| due.or_of(case, said, on_top));
+        *self.solid_due.lock() = due;
+    }
+
     /// Whether enough witnesses stand on the block with this number and id.
     pub(super) async fn support(&self, number: u64, id: B256, head: &TronHead) -> Support {
         if self.vouched.lock().at(number).is_none() {
@@ -73,7 +111,13 @@ impl TronChain {
         self.meet_witnesses(head).await;
         for node in self.parts.fleet.fit() {
             let Some(walk) = self.vouched.lock().walk(number) else { return };
-            if let Some(mut walk) = self.walk(node, walk, head).await {
+            let has_shown = self.shown.lock().has(node);
+            let mut walked = self.walk(node, walk, head).await;
+            if walked.is_none() && has_shown && !self.shown.lock().has(node) {
+                let Some(walk) = self.vouched.lock().walk(number) else { return };
+                walked = self.walk(node, walk, head).await;
+            }
+            if let Some(mut walk) = walked {
                 self.bear_out_keys(&mut walk, node).await;
                 self.vouched.lock().take(walk);
                 return;
@@ -114,7 +158,7 @@ impl TronChain {
         while !walk.is_over() {
             let first = walk.next();
             let last = head.newest.number.min(first.saturating_add(walk.needed()));
-            let headers = self.headers(node, Side::Full, first, last).await;
+            let headers = self.headers_above(node, first..=last, walk.first()).await;
             if headers.is_empty() {
                 break;
             }
@@ -123,6 +167,8 @@ impl TronChain {
                     break;
                 }
                 if walk.read(&header).is_err() {
+                    // What it has shown may be of a fork that it has left: then it is asked anew.
+                    self.shown.lock().forget(node);
                     // Above the irrevocable blocks the chain may just have changed, and a node that
                     // was on a fork may just have left it.
                     if header.number() <= head.solid.number {
@@ -142,6 +188,28 @@ impl TronChain {
     async fn headers(&self, node: NodeId, side: Side, first: u64, last: u64) -> Vec<ProvenHeader> {
         let asked: Vec<_> =
             (first..=last).take(AT_ONCE).map(|number| self.header(node, side, number)).collect();
+        let told: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        told.into_iter().map_while(|header| header).collect()
+    }
+
+    /// The same on the full side: what the node has shown above block `base` is not asked again. On fewer witnesses a
+    /// block that it has left would stand by itself, so that one is asked.
+    async fn headers_above(
+        &self,
+        node: NodeId,
+        numbers: RangeInclusive<u64>,
+        base: u64,
+    ) -> Vec<ProvenHeader> {
+        let asked = numbers.take(AT_ONCE).map(async |number| {
+            let shown = self.shown.lock().of(node, number).filter(|_| number > base);
+            let prove = |shown: BlockAnswer| {
+                shown.prove_header_by(|digest, by| self.signers.signer_of(digest, by)).ok()
+            };
+            match shown.and_then(prove) {
+                Some(header) => Some(header),
+                None => self.header(node, Side::Full, number).await,
+            }
+        });
         let told: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         told.into_iter().map_while(|header| header).collect()
     }

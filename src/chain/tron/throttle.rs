@@ -35,6 +35,13 @@ impl TronChain {
         Ok(head.pulse)
     }
 
+    /// The same for what is open alone.
+    pub(super) async fn glanced(&self) -> Result<Pulse, ChainError> {
+        let head = self.follow().await?;
+        self.probe_when_due(&head).await;
+        Ok(head.pulse)
+    }
+
     /// Takes up what an earlier process saw.
     pub(super) fn take_up(&self, past: Past) {
         let mut pace = self.throttle.pace.lock();

@@ -99,6 +99,11 @@ impl HeaderWalk {
         u64::try_from(needed).unwrap_or(u64::MAX)
     }
 
+    /// The number of the first header.
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
     /// The number of the header to read next.
     pub(super) fn next(&self) -> u64 {
         self.following.next().unwrap_or(self.first)

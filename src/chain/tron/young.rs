@@ -4,8 +4,8 @@
 use super::TronChain;
 use super::api::{Side, TronBlock};
 use super::head::TronHead;
-use super::observe::newest_of;
-use super::proofs::proven;
+use super::observe::{TronLook, newest_of};
+use super::proofs::{proven, proven_range};
 use super::reading::Last;
 use super::recall::{OwnCall, call_by};
 use crate::chain::{ChainError, Unanswered, Young, YoungCall};
@@ -14,12 +14,21 @@ use alloy::primitives::B256;
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::successors;
+use std::ops::Range;
+use tron_primitives::block::ProvenBlock;
 
 /// How many blocks are read at most since the last that was. What is missed when there are more, irrevocable
 /// blocks tell after a start, and nothing later.
 const BLOCKS_AT_MOST: u64 = 600;
 
-/// How many blocks, or transactions of a pool, are asked for at once.
+/// How many blocks are asked for together: more might be too much for one answer.
+const RANGE: u64 = 8;
+
+/// How many of such questions are asked at once.
+const RANGES_AT_ONCE: usize = 2;
+
+/// How many transactions of a pool are asked for at once.
 const AT_ONCE: usize = 6;
 
 /// How many transactions of a pool are asked for in one look.
@@ -62,6 +71,14 @@ impl NewestRead {
         self.calls.retain(|(number, _)| *number > solid.number);
         self.solid = if self.last.number < solid.number { self.last } else { solid.into() };
         told
+    }
+
+    /// The account was not used since the last block that was read. Up to a block that nobody can undo, which no
+    /// server behind a node's door is behind, that need not be read.
+    fn nothing_since(&mut self, solid: &TronBlock) {
+        if solid.number > self.last.number {
+            self.last = solid.into();
+        }
     }
 
     /// Whether the next blocks up to `newest` can follow what was read.
@@ -118,21 +135,20 @@ impl TronChain {
         (ours, others): (Option<&BTreeSet<B256>>, &BTreeSet<B256>),
     ) -> Result<NodeTold, ChainError> {
         let mut read = read.unwrap_or_else(|| NewestRead::after(&head.solid));
+        let unread = || ChainError::from(Unanswered::Unread(head.newest.number));
+        let TronLook { newest, used_ms, .. } = head.told_by(node).ok_or_else(unread)?;
         // What uses the account in a block bears the time of the block before.
-        if head.used_ms(node).is_some_and(|used_ms| used_ms < read.last.time_ms) {
+        if *used_ms < read.last.time_ms {
             let young = Young { calls: read.tell(&head.solid), untold: false };
+            read.nothing_since(&head.solid);
             return Ok(NodeTold { young, read, others: Vec::new() });
         }
-        let api = self.api_of(node);
-        let before = newest_of(api, Side::Full).await?;
-        let account = api.account(Side::Full, self.account.facts.signer).await?;
-        let waits = account.is_some_and(|account| account.used_ms >= before.time_ms);
-        let mut pool = PoolTold::default();
-        if let Some(ours) = ours.filter(|_| waits) {
+        let (mut pool, mut newest) = (PoolTold::default(), newest.clone());
+        if let Some(ours) = ours.filter(|_| *used_ms >= newest.time_ms) {
             pool = self.pool_of(node, head, (ours, others)).await;
+            // Asked after the pool: what has left it meanwhile is in a block up to this one.
+            newest = newest_of(self.api_of(node), Side::Full).await?;
         }
-        // Asked after the pool: what has left it meanwhile is in a block up to this one.
-        let newest = newest_of(api, Side::Full).await?;
         let mut read = self.read_up_to(node, &newest, (read, head)).await?;
         let mut young = Young { calls: pool.calls, untold: pool.untold };
         young.calls.extend(read.tell(&head.solid));
@@ -165,17 +181,24 @@ impl TronChain {
         newest: &TronBlock,
         (mut read, head): (NewestRead, &TronHead),
     ) -> Result<Option<NewestRead>, ChainError> {
-        let wanted = read.last.number.saturating_add(1)..=newest.number;
-        let asked = wanted.map(|number| {
-            let proof = proven((&self.parts.fleet, &self.signers), node, (Side::Full, number));
-            async move { proof.await.ok_or(Unanswered::Unread(number)) }
-        });
-        let mut blocks = stream::iter(asked).buffered(AT_ONCE);
-        while let Some(proven) = blocks.next().await {
-            let proven = proven?;
-            let Ok(last) = read.last.followed_by(&TronBlock::from(&proven)) else {
+        let (first, end) = (read.last.number.saturating_add(1), newest.number.saturating_add(1));
+        let starts = successors(Some(first), |start| start.checked_add(RANGE));
+        let asked = starts
+            .take_while(|start| *start < end)
+            .map(|start| self.proven_blocks(node, start..end.min(start.saturating_add(RANGE))));
+        let mut ranges = stream::iter(asked).buffered(RANGES_AT_ONCE);
+        while let Some(blocks) = ranges.next().await {
+            if !self.reads_blocks(&mut read, &blocks?, head) {
                 return Ok(None);
-            };
+            }
+        }
+        Ok(Some(read))
+    }
+
+    /// Whether these blocks follow what was read.
+    fn reads_blocks(&self, read: &mut NewestRead, blocks: &[ProvenBlock], head: &TronHead) -> bool {
+        for proven in blocks {
+            let Ok(last) = read.last.followed_by(&TronBlock::from(proven)) else { return false };
             for one in proven.transactions() {
                 if let Some(call) = call_by(self.account.facts.signer, one.raw_data()) {
                     read.calls.push((last.number, self.young_call(one.id(), &call, head)));
@@ -183,7 +206,26 @@ impl TronChain {
             }
             read.last = last;
         }
-        Ok(Some(read))
+        true
+    }
+
+    /// These blocks of one node: together where it gives them so, and otherwise one by one.
+    async fn proven_blocks(
+        &self,
+        node: NodeId,
+        numbers: Range<u64>,
+    ) -> Result<Vec<ProvenBlock>, ChainError> {
+        let (fleet, end) = ((&*self.parts.fleet, &*self.signers), numbers.end);
+        let mut blocks = Vec::new();
+        if numbers.clone().nth(1).is_some() {
+            blocks = proven_range(fleet, node, (Side::Full, numbers.clone())).await;
+        }
+        let given = u64::try_from(blocks.len()).unwrap_or(u64::MAX);
+        for number in numbers.start.saturating_add(given)..end {
+            let block = proven(fleet, node, (Side::Full, number)).await;
+            blocks.push(block.ok_or(Unanswered::Unread(number))?);
+        }
+        Ok(blocks)
     }
 
     fn young_call(&self, hash: B256, call: &OwnCall, head: &TronHead) -> YoungCall {

@@ -63,6 +63,13 @@ mod on_a_server {
         assert!(found.contains("keep one of the two"), "{found}");
         for (lines, told) in [
             ("authority_file = 'a'\ntimeout = '5s'".to_owned(), "goes with journal.url alone"),
+            (
+                "copy_dir = 'a'".to_owned(),
+                "journal.copy_dir: not understood any more: set journal.backup_dir",
+            ),
+            ("backup_dri = 'a'".to_owned(), "did you mean \"backup_dir\"?"),
+            ("backup_every = '0s'".to_owned(), "journal.backup_every: "),
+            ("backup_keep = 0".to_owned(), "journal.backup_keep: "),
             (format!("{URL}\nurl_file = '/nowhere'\n{MARK}"), "journal.url: set beside url_file"),
             (format!("{MARK}\nurl = 'mysql://a:hunter2@b/c'"), "is no URL of a database"),
             (format!("{MARK}\nurl = 'postgresql://a:hunter2@b'"), "names no database"),

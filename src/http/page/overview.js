@@ -54,11 +54,11 @@ function instances(all) {
 
 /** What is to be known of a chain first: what is wrong, since when, and what to do; or that all is well. */
 function lines(chain, own) {
-  const since = (at) => (at ? h('span', {}, ' Since ', h('time', { datetime: new Date(at * 1000).toISOString() }, time(at)), `, for ${lasting(now() - at)}.`) : '');
-  const box = (kind, said, at, advice) => h('p', { class: `alert ${kind}`, role: kind ? null : 'alert' }, h('strong', {}, said), since(at), advice && h('span', {}, ` ${advice}`));
+  const since = (at, atLeast) => (at ? h('span', {}, atLeast ? ' Since at least ' : ' Since ', h('time', { datetime: new Date(at * 1000).toISOString() }, time(at)), `, for ${lasting(now() - at)}.`) : '');
+  const box = (kind, said, at, advice, atLeast) => h('p', { class: `alert ${kind}`, role: kind ? null : 'alert' }, h('strong', {}, said), since(at, atLeast), advice && h('span', {}, ` ${advice}`));
   const paused = stands.switched.find((one) => one.chainId === chain.chainId)?.pausedSince ?? null;
   return [
-    ...own.troubles.map((one) => box('', `${one.said}.`, one.since, one.whatToDo)),
+    ...own.troubles.map((one) => box('', `${one.said}.`, one.since, one.whatToDo, one.sinceAtLeast)),
     chain.paused !== null && box('warn', 'Nothing new is signed: it is paused.', paused ? Math.floor(paused / (paused > 1e11 ? 1000 : 1)) : null, `Resume it when the reason is gone${paused ? '' : ` (paused ${chain.paused})`}.`),
     ...chain.warnings.map((text) => box('warn', `${text}.`)),
     ...chain.heldUp.map(({ batch, why }) => box('warn', `Billing ${batch} is held up: ${why}.`, own.oldestOpen ? Math.floor(own.oldestOpen / 1000) : null)),

@@ -13,7 +13,7 @@ use super::super::writer::Real;
 use super::hold::HOLD_SOON;
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::session::Session;
-use super::{Lost, ServerConfig, apart, begin, fit, tables};
+use super::{Lost, ServerConfig, apart, begin, tables};
 use crate::clock::Clock;
 use crate::config::JournalConfig;
 use rusqlite::Connection;
@@ -174,13 +174,6 @@ fn fill_file(
 ) -> Result<(Audit, HeldFile), Lost> {
     let session = Session::open(&from.server, from, "merchant-signer copy")?;
     begin::fits(&session, from)?;
-    let (version, known) = (fit::version(&session)?, from.steps.newest());
-    if version != known {
-        return Err(Lost::Unfit(format!(
-            "its tables are of version {version}, and this program knows what stands in those of version {known}: \
-             copy it with the newer program. Nothing was changed"
-        )));
-    }
     if !session.hold_within(HOLD_SOON)? {
         return Err(Lost::Held);
     }

@@ -8,11 +8,11 @@ use crate::world::proxy::{ANYTHING, Act, OUTCOME, Proxy, SEND, SIMULATE};
 use crate::world::signer::{Heard, Scheduler, Signer, unix_seconds};
 use crate::world::town::{Founding, Town};
 use alloy::primitives::B256;
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tokio::time::timeout;
 
 on_both_families![
     killed_before_the_commit_nobody_is_charged_and_the_claim_is_free,
@@ -168,6 +168,14 @@ const TROUBLES: [(&str, Act); 14] = [
 const MISHAPS: [Act; 4] =
     [Act::Swallow, Act::PassOnAndHang, Act::PassOnAndFail, Act::PassOnAndBreak];
 
+/// A life of this length; the last one until somebody was promised something.
+async fn lived(life: Duration, promised: &Promised, is_last: bool) {
+    tokio::time::sleep(life).await;
+    if is_last {
+        eventually("a caller is answered", async || !promised.lock().is_empty()).await;
+    }
+}
+
 async fn a_town_of_sudden_deaths(family: Family, seed: u64) -> String {
     let mut dice = Dice::new(seed);
     let mining = Mining::EverySeconds(1);
@@ -182,13 +190,13 @@ async fn a_town_of_sudden_deaths(family: Family, seed: u64) -> String {
         }
     };
     let promised = Promised::default();
-    for _ in 0..ROUNDS {
+    for round in 1..=ROUNDS {
         if proxies.len() > 1 {
             let (method, act) = TROUBLES[dice.place(TROUBLES.len())].clone();
             proxies[dice.place(proxies.len())].fault(method, act);
         }
         let signer = town.signer().await;
-        let life = Duration::from_millis(dice.below(600));
+        let life = lived(Duration::from_millis(dice.below(600)), &promised, round == ROUNDS);
         let mut callers: Vec<_> = (0..6).map(|_| Dice::new(dice.below(u64::MAX))).collect();
         let busy = callers
             .iter_mut()
@@ -199,7 +207,7 @@ async fn a_town_of_sudden_deaths(family: Family, seed: u64) -> String {
                 node.fault(SEND, mishap.clone());
             }
         }
-        timeout(life, futures_util::future::join_all(busy)).await.ok();
+        tokio::select! { () = life => {}, _ = join_all(busy) => {} }
         signer.kill();
         proxies.iter().for_each(Proxy::heal);
         if dice.below(3) == 0 {

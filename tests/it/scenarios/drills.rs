@@ -6,7 +6,7 @@
 mod around;
 mod dashboard;
 mod pairs;
-mod played;
+pub(super) mod played;
 mod rules;
 
 use super::gas_money::set_balance;
@@ -18,6 +18,7 @@ use crate::world::proxy::{ANYTHING, Act, LOOK};
 use crate::world::signer::{Signer, unix_seconds};
 use crate::world::town::{Founding, Town};
 use alloy::primitives::U256;
+use futures_util::future::join_all;
 use played::{Played, documented};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -29,6 +30,8 @@ on_both_families![
     fees_over_the_ceiling,
     the_account_loses_its_permission,
     a_plan_is_paused,
+    most_are_refused,
+    callers_hear_503,
     disk_nearly_full_and_full,
     the_backups_disk_is_gone,
     clock_off,
@@ -174,6 +177,34 @@ async fn a_plan_is_paused(family: Family) {
         assert_eq!((heard.status, heard.code()), (200, 2), "{heard:?}");
     };
     drill("a plan is paused", &signer, outage).await;
+}
+
+async fn most_are_refused(family: Family) {
+    let town = Town::with(Founding { people: 25, ..lively(family, "") }).await;
+    let signer = town.signer().await;
+    let outage = async || {
+        let Merchant { mer_key, admins, .. } = &town.merchant;
+        let pause = Billing::pausePlanCall { merKey: *mer_key, planId: town.plan.id, paused: true };
+        town.merchant.execute(admins[0], &pause).await;
+        let heard = signer.scheduler.bill(&json!(town.entries(0..25))).await;
+        assert_eq!((heard.status, heard.code()), (200, 2), "{heard:?}");
+    };
+    drill("most are refused", &signer, outage).await;
+}
+
+async fn callers_hear_503(family: Family) {
+    let town = Town::with(lively(family, "rpc_timeout = \"500ms\"")).await;
+    let signer = town.signer().await;
+    let outage = async || {
+        town.proxy.fault(ANYTHING, Act::Swallow);
+        // A block of TRON may be ahead of the clock, by less than a slot.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let entries = json!(town.entries([0]));
+        for heard in join_all((0..14).map(|_| signer.scheduler.bill(&entries))).await {
+            assert_eq!((heard.status, heard.code()), (503, 0), "{heard:?}");
+        }
+    };
+    drill("callers hear 503", &signer, outage).await;
 }
 
 async fn disk_nearly_full_and_full(family: Family) {

@@ -39,10 +39,14 @@ async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
     let installation = &town.installation;
     let (well, said) = told(installation, &["status", "--server", "http://127.0.0.1:1"]).await;
     assert!(!well && said.contains("Does it run there?"), "{said}");
+    let (well, said) = told(installation, &["health", "--server", "http://127.0.0.1:1"]).await;
+    assert!(!well && said.contains("Does it run there?"), "{said}");
     let signer = town.signer().await;
     signer.ready().await;
     let server = ["--server", signer.scheduler.url.as_str()];
     let ask = async |words: &[&str]| told(installation, &[words, &server[..]].concat()).await;
+    let (serves, said) = ask(&["health"]).await;
+    assert!(serves && said == "serving; journal: ok\n", "{said}");
     let (ready, said) = ask(&["status"]).await;
     assert!(ready, "{said}");
     for words in ["ready\n", "journal: ok\n", "chain 139, ", " 0 open\n", "  node ", "  limits: "] {

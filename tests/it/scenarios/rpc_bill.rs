@@ -3,11 +3,13 @@
 
 use super::rivals::another;
 use super::strangers::lane;
+use super::tron::{elect, numbered};
 use crate::world::anvil::{Family, Mining};
 use crate::world::patience::eventually;
 use crate::world::proxy::Proxy;
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town};
+use sandbox_chains::tron::address::base58;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 on_both_families![
     a_day_on_which_nothing_is_open_costs_little,
     a_billing_costs_each_provider_little_and_is_followed_at_once,
+    a_billing_costs_little_until_it_is_final,
     an_idle_lane_learns_who_else_has_its_key_before_it_signs,
     a_provider_whose_day_is_used_up_is_looked_at_seldom_and_refuses_nobody,
 ];
@@ -31,9 +34,13 @@ const RECHECKS_A_DAY: usize = 24 * 6;
 /// What a provider may be asked in a day on which nothing is open.
 const A_DAY: usize = 10_000;
 
-/// What a provider may be asked for one billing, its first look included, beside the later looks while it is
-/// open and the blocks of TRON, which serve everything that is open.
-const A_BILLING: usize = 10;
+/// What a provider is asked for one billing that is final in the block after it, its first look included; on TRON with
+/// the blocks that tell who its witnesses are.
+const FINAL_AT_ONCE: [(Family, usize); 2] = [(Family::Evm, 14), (Family::Tron, 24)];
+
+/// The same until it is final with blocks as far apart as looks: of an EVM chain on which that takes two blocks more,
+/// and of TRON's 27 witnesses.
+const UNTIL_FINAL: [(Family, usize); 2] = [(Family::Evm, 24), (Family::Tron, 62)];
 
 type Counts = BTreeMap<String, usize>;
 
@@ -102,16 +109,59 @@ async fn a_billing_costs_each_provider_little_and_is_followed_at_once(family: Fa
         began.elapsed() < Duration::from_secs(30),
         "the look that ended it was not the idle one"
     );
-    for proxy in &proxies {
-        let counts = counted(proxy);
-        let (asked_once, of_a_look) = look(family);
-        let (looks, all) = (counts[asked_once], counts.values().sum::<usize>());
-        let later = (looks - 1) * of_a_look;
-        // A look asks for two blocks.
-        let blocks = counts.get("getblock").map_or(0, |blocks| blocks - 2 * looks);
-        println!("{family:?}: {all} requests, {later} in later looks, {blocks} blocks: {counts:?}");
-        assert!(all - later - blocks <= A_BILLING, "{looks} looks: {counts:?}");
+    costs_at_most(&proxies, family, FINAL_AT_ONCE);
+}
+
+/// What each of these was asked since it was last counted, by method.
+fn costs_at_most(proxies: &[Proxy], family: Family, most: [(Family, usize); 2]) {
+    let most = most.into_iter().find(|(of, _)| *of == family).unwrap().1;
+    for counts in proxies.iter().map(counted) {
+        let all: usize = counts.values().sum();
+        println!("{family:?}: {all} requests for a billing: {counts:?}");
+        assert!(all <= most, "{all}: {counts:?}");
     }
+}
+
+async fn a_billing_costs_little_until_it_is_final(family: Family) {
+    let (mining, keys) = match family {
+        Family::Evm => (Mining::EverySeconds(1), "poll_interval = \"1s\"".to_owned()),
+        Family::Tron => (Mining::OnRequest, pinned("poll_interval = \"300ms\"")),
+    };
+    let keys = format!("{keys}\nidle_poll_interval = \"60s\"\nrebroadcast_interval = \"10s\"");
+    let founding = Founding { mining, chain_keys: keys, ..Founding::on(family) };
+    let (town, proxies) = Town::with_nodes(PROVIDERS, founding).await;
+    if family == Family::Tron {
+        let node = &town.tron().node;
+        node.node().chain().set_stride(1);
+        node.set_param("getMaintenanceTimeInterval", 60_000);
+        elect(node, numbered(1, 27));
+        node.set_param("getMaintenanceTimeInterval", 21_600_000);
+        node.steps(60);
+    }
+    let signer = town.signer().await;
+    signer.ready().await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    for proxy in &proxies {
+        drop(proxy.take_asked());
+    }
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    eventually("it is final", async || {
+        if family == Family::Tron {
+            town.tron().node.step();
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        signer.scheduler.get("/health/ready").await.body["chains"][0]["undecided"] == 0
+    })
+    .await;
+    costs_at_most(&proxies, family, UNTIL_FINAL);
+}
+
+/// These keys, and who the 27 witnesses are.
+fn pinned(keys: &str) -> String {
+    let witnesses = numbered(1, 27);
+    let pinned: Vec<String> =
+        witnesses.iter().map(|one| format!("{:?}", base58(&one.address))).collect();
+    format!("{keys}\nclock_tolerance = \"1h\"\nwitnesses = [{}]", pinned.join(", "))
 }
 
 /// What somebody else has signed meanwhile is seen by the look that a request causes.

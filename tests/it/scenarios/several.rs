@@ -4,6 +4,7 @@
 mod by_tls;
 mod differing;
 mod giving_way;
+mod rung;
 
 use crate::world::patience::eventually;
 use crate::world::proxy::{Act, Proxy, SIMULATE};

@@ -13,10 +13,13 @@ mod permissions;
 mod proofs;
 mod random;
 mod renewed;
+mod reopened;
 mod restored;
 mod room;
 mod secrets;
 mod sightings;
+
+pub(super) use proofs::{elect, numbered};
 
 use crate::world::anvil::{Family, Mining};
 use crate::world::patience::{eventually, unix_ms};

@@ -36,6 +36,9 @@ pub(crate) const BLOCK: &str = "block";
 /// How an `eth_call` is called that puts code somewhere for its own length.
 pub(crate) const READER: &str = "eth_call with overrides";
 
+/// How that is called which asks for the newest block.
+const NEWEST: &str = "eth_getBlockByNumber latest";
+
 /// What a name stands for.
 fn names(method: &str) -> &[&str] {
     match method {
@@ -43,8 +46,9 @@ fn names(method: &str) -> &[&str] {
         SIMULATE => &[READER, "eth_simulateV1", "triggerconstantcontract"],
         "eth_call" => &[READER],
         OUTCOME => &["eth_getTransactionReceipt", "gettransactioninfobyid"],
-        LOOK => &["eth_getBalance", "getaccount"],
-        BLOCK => &["eth_getBlockByNumber", "getblock"],
+        LOOK => &[NEWEST, "getaccount"],
+        "eth_getBlockByNumber" => &[NEWEST],
+        BLOCK => &["eth_getBlockByNumber", NEWEST, "getblock"],
         _ => &[],
     }
 }
@@ -247,6 +251,7 @@ fn method_of(url: &str, question: &Value) -> String {
     match question["method"].as_str() {
         _ if url.contains("/wallet") => url.rsplit('/').next().unwrap_or_default().to_owned(),
         Some("eth_call") if !question["params"][2].is_null() => READER.to_owned(),
+        Some("eth_getBlockByNumber") if question["params"][0] == "latest" => NEWEST.to_owned(),
         method => method.unwrap_or("batch").to_owned(),
     }
 }

@@ -5,8 +5,8 @@ pub(crate) mod database;
 mod heard;
 mod signals;
 mod socket;
+mod waits;
 
-use super::patience::eventually;
 pub(crate) use closing::Charged;
 use closing::Room;
 use database::Database;
@@ -259,19 +259,6 @@ impl Signer {
     pub(crate) async fn terminate(self) -> String {
         self.ask_to_stop();
         self.ended().await
-    }
-
-    /// Waits until it has written `words`.
-    pub(crate) async fn wrote(&self, words: &str) {
-        eventually(words, async || self.log().contains(words)).await;
-    }
-
-    /// Waits until it says that it is ready.
-    pub(crate) async fn ready(&self) {
-        eventually("the Signer is ready", async || {
-            self.scheduler.get("/health/ready").await.status == 200
-        })
-        .await;
     }
 
     /// Everything that it has written so far.

@@ -226,7 +226,7 @@ impl Town {
     }
 
     pub(crate) async fn signer(&self) -> Signer {
-        self.installation.start().await
+        self.installation.start().await.after_its_first_look().await
     }
 
     /// The entries that the platform's list would hold for these people's first period, by place.
@@ -303,8 +303,8 @@ impl Town {
     pub(crate) async fn noticed(&self) {
         let now = Instant::now();
         for _ in 0..ASKED_AT_MOST {
-            // Looks follow one another, each asks for the balance once: the second knows the first.
-            if self.proxy.asked_since(LOOK, now) >= 2 {
+            // Looks follow one another, each asks once or twice: the second knows the first.
+            if self.proxy.asked_since(LOOK, now) >= 4 {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;

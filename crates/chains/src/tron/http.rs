@@ -196,7 +196,7 @@ impl TronNode {
 }
 
 /// The endpoints of the full port.
-const POSTS: [&str; 29] = [
+const POSTS: [&str; 30] = [
     "broadcasthex",
     "broadcasttransaction",
     "estimateenergy",
@@ -207,6 +207,7 @@ const POSTS: [&str; 29] = [
     "getblock",
     "getblockbyid",
     "getblockbylatestnum",
+    "getblockbylimitnext",
     "getblockbynum",
     "getchainparameters",
     "getcontract",
@@ -229,12 +230,13 @@ const POSTS: [&str; 29] = [
 ];
 
 /// Those that the solidity port has too.
-const SOLID: [&str; 15] = [
+const SOLID: [&str; 16] = [
     "estimateenergy",
     "getaccount",
     "getblock",
     "getblockbyid",
     "getblockbylatestnum",
+    "getblockbylimitnext",
     "getblockbynum",
     "getnowblock",
     "gettransactionbyid",

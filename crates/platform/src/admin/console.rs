@@ -4,7 +4,7 @@ use super::{Desk, control, view};
 use crate::chain::ADMINS;
 use crate::pages::{self, Html};
 use axum::Router;
-use axum::extract::{Form, Path, State};
+use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -65,14 +65,24 @@ async fn login(Form(fields): Form<HashMap<String, String>>) -> Response {
     ([(header::SET_COOKIE, cookie)], Redirect::to("/plans")).into_response()
 }
 
-async fn show(State(desk): State<Desk>, Path(page): Path<String>, headers: HeaderMap) -> Response {
+async fn show(
+    State(desk): State<Desk>,
+    Path(page): Path<String>,
+    Query(asked): Query<HashMap<String, String>>,
+    headers: HeaderMap,
+) -> Response {
     let Some(admin) = admin(&headers) else { return Redirect::to("/login").into_response() };
-    page_of(&desk, (&page, &admin), None)
+    let sought = asked.get("q").map(|text| text.trim()).unwrap_or_default();
+    page_of(&desk, (&page, &admin, sought), None)
 }
 
 /// A page; 404 if there is none of that name.
-fn page_of(desk: &Desk, (page, admin): (&str, &str), error: Option<String>) -> Response {
-    match view::page(desk, (page, admin), error) {
+fn page_of(
+    desk: &Desk,
+    (page, admin, sought): (&str, &str, &str),
+    error: Option<String>,
+) -> Response {
+    match view::page(desk, (page, admin, sought), error) {
         Ok(Some(page)) => page.into_response(),
         Ok(None) => StatusCode::NOT_FOUND.into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
@@ -95,7 +105,7 @@ async fn press(
             let known = page.bytes().all(|byte| byte.is_ascii_lowercase());
             Redirect::to(&if known { format!("/{page}") } else { "/".to_owned() }).into_response()
         }
-        Err(error) => page_of(&desk, (&page, &admin), Some(error)),
+        Err(error) => page_of(&desk, (&page, &admin, ""), Some(error)),
     }
 }
 

@@ -24,10 +24,10 @@ const MENU: [(&str, &str); 8] = [
     ("controls", "Sandbox controls"),
 ];
 
-/// The page of a name, for an admin; None if there is none.
+/// The page of a name, for an admin, with what is sought on it; None if there is none.
 pub(super) fn page(
     desk: &Desk,
-    (name, admin): (&str, &str),
+    (name, admin, sought): (&str, &str, &str),
     error: Option<String>,
 ) -> Result<Option<Html>, store::Error> {
     let Some((_, title)) = MENU.iter().find(|(page, _)| *page == name) else { return Ok(None) };
@@ -36,7 +36,7 @@ pub(super) fn page(
         "subscriptions" => plans::subscriptions(desk)?,
         "withdrawals" => money::withdrawals(desk)?,
         "users" => money::users(desk)?,
-        "callbacks" => callbacks::callbacks(desk)?,
+        "callbacks" => callbacks::callbacks(desk, sought)?,
         "organisation" => money::organisation(desk)?,
         "chains" => controls::chains(desk),
         _ => controls::controls(desk),

@@ -129,10 +129,17 @@ impl Store {
 
     /// The newest callbacks.
     pub(crate) fn callbacks(&self, most: u32) -> Result<Vec<Callback>, Error> {
+        self.callbacks_with("", most)
+    }
+
+    /// The newest that have this text in their kind, subject or body, in whatever case.
+    pub(crate) fn callbacks_with(&self, text: &str, most: u32) -> Result<Vec<Callback>, Error> {
         let connection = self.lock();
-        let mut statement =
-            connection.prepare_cached("SELECT * FROM callbacks ORDER BY id DESC LIMIT ?1")?;
-        statement.query_map([most], read)?.collect()
+        let select = "SELECT * FROM callbacks \
+                      WHERE instr(lower(kind || ' ' || subject || ' ' || body), lower(?1)) > 0 \
+                      ORDER BY id DESC LIMIT ?2";
+        let mut statement = connection.prepare_cached(select)?;
+        statement.query_map((text, most), read)?.collect()
     }
 
     /// All tries of a callback, oldest first.

@@ -129,6 +129,8 @@ async fn withdrawals_callbacks_and_time_are_at_hand() {
     world.finalise().await;
     assert_eq!(world.heard().len(), 1);
     assert!(bob.open("/callbacks").await.contains("id=\"send-again-1\""));
+    assert!(bob.open("/callbacks?q=WITHDRAW").await.contains("id=\"send-again-1\""));
+    assert!(bob.open("/callbacks?q=nobody").await.contains("None of them has this text."));
     assert_eq!(bob.press("send-again", "page=callbacks&id=1").await.0, 303);
     assert_eq!(world.heard().len(), 1);
     assert_eq!(

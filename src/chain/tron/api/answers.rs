@@ -1,6 +1,8 @@
 //! What a node says of blocks, accounts, contracts and prices. Fields with default values are left
 //! out of every answer, and `{}` means that there is nothing.
 
+mod blocks;
+
 use super::{Api, Side, garbled};
 use crate::chain::tron::address::to_hex;
 use crate::node::{AskError, decode};
@@ -10,7 +12,6 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use tron_primitives::answer::BlockAnswer;
 
 /// A block, checked to be the one that was asked for. Its id begins with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -304,17 +305,6 @@ impl Api<'_> {
             transactions: transactions.into_iter().map(|tx| tx.id).collect(),
             ..block
         }))
-    }
-
-    /// The block with this number as the node claims it, to be proven.
-    pub(in crate::chain::tron) async fn claimed(
-        self,
-        side: Side,
-        number: u64,
-        detail: bool,
-    ) -> Result<Option<BlockAnswer>, AskError> {
-        let params = json!({ "id_or_num": number.to_string(), "detail": detail });
-        self.ask(side, "getblock", params).await
     }
 
     async fn get_block<T: DeserializeOwned + Send>(

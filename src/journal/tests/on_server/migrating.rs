@@ -12,8 +12,7 @@ use crate::journal::{Migrated, OpenError};
 static FIVE: [Migration; 1] = [LATER[0]];
 
 /// One that is two versions ahead, whose second step fails.
-static BROKEN: [Migration; 2] =
-    [LATER[0], Migration { on_server: "ALTER TABLE nowhere RENAME TO somewhere", ..LATER[1] }];
+static BROKEN: [Migration; 2] = [LATER[0], Migration { on_server: "SELECT 1 / 0", ..LATER[1] }];
 
 /// The same in a program that knows these versions.
 fn knowing(steps: &'static [Migration], config: ServerConfig) -> ServerConfig {
@@ -60,7 +59,7 @@ async fn stopped_tables_are_brought_to_a_newer_version_and_nobody_is_charged_twi
     assert!(early.contains("journal migrate --owner-url-file FILE"), "{early}");
 
     let half = migrate(&server, &book.room, &BROKEN).unwrap_err().to_string();
-    assert!(half.contains("nowhere"), "{half}");
+    assert!(half.contains("division by zero"), "{half}");
     assert_eq!(version(&server, &book.room), 4, "all steps or none");
     assert_eq!(migrate(&server, &book.room, &FIVE).unwrap(), Migrated { from: 4, to: 5 });
     assert_eq!(migrate(&server, &book.room, &FIVE).unwrap(), Migrated { from: 5, to: 5 });
@@ -114,9 +113,6 @@ async fn tables_of_a_newer_version_are_copied_to_a_file_by_a_newer_program_alone
     let file = super::super::config(&book.room);
     let this = config(&server, &book.room);
     let said = to_file(&this, &file, &mut |_, _| {}).unwrap_err().to_string();
-    assert!(
-        said.contains("of version 5, and this program knows what stands in those of version 4")
-    );
-    assert!(said.contains("copy it with the newer program"), "{said}");
+    assert!(said.contains("of version 5, and this program knows versions up to 4"), "{said}");
     assert!(!file.path.exists());
 }

@@ -60,7 +60,7 @@ async fn every_panel_shows_something_of_a_signer_at_work_and_every_metric_is_on_
         ..lively(Family::Tron, "max_requests_per_day = 1000000000")
     })
     .await;
-    town.installation = town.installation.env("SIGNER__JOURNAL__COPY_DIR", ".");
+    town.installation = town.installation.env("SIGNER__JOURNAL__BACKUP_DIR", ".");
     let path = town.installation.path().join("signer.toml");
     let before = std::fs::read_to_string(&path).unwrap();
     let webhook = "[webhook]\nurl = \"http://127.0.0.1:9\"\nkey = \"k\"\nsecret = \"sixteen bytes and more\"\n\

@@ -24,7 +24,7 @@ const OUTAGE: usize = 30;
 
 /// Two scrapes of one state: what moved between them goes on moving when it is played.
 #[derive(Clone, Debug)]
-pub(super) struct Played {
+pub(in crate::scenarios) struct Played {
     /// When the second was made, Unix seconds.
     at: f64,
     series: BTreeMap<String, (f64, bool)>,
@@ -32,7 +32,7 @@ pub(super) struct Played {
 
 impl Played {
     /// Scrapes twice.
-    pub(super) async fn scrape(signer: &Signer) -> Self {
+    pub(in crate::scenarios) async fn scrape(signer: &Signer) -> Self {
         let first = series(&signer.scheduler.get("/metrics").await.text);
         tokio::time::sleep(APART).await;
         let second = series(&signer.scheduler.get("/metrics").await.text);
@@ -45,7 +45,7 @@ impl Played {
     }
 
     /// Of a process that is not there.
-    pub(super) fn nothing() -> Self {
+    pub(in crate::scenarios) fn nothing() -> Self {
         Self { at: 0.0, series: BTreeMap::new() }
     }
 
@@ -87,44 +87,66 @@ impl Played {
     }
 
     /// The alerts that fire from this state through `outage`, each with how many minutes of it that takes.
-    #[expect(clippy::float_arithmetic, reason = "Prometheus tells times as floats")]
     pub(super) fn firing(self, outage: Option<Self>) -> Alerts {
         let outage = outage.unwrap_or_else(|| self.clone());
+        firing_of(&[("", self, outage)])
+    }
+
+    /// This state and the one after it, as the input of a test.
+    fn through(&self, instance: &str, outage: &Self) -> Vec<Value> {
         let names: BTreeSet<&String> = self.series.keys().chain(outage.series.keys()).collect();
-        let input = names.into_iter().map(|name| {
-            let quiet = self.values(name, QUIET, 0);
-            json!({"series": name, "values": format!("{quiet} {}", outage.values(name, OUTAGE, QUIET))})
-        });
-        let input = input.collect::<Vec<_>>();
-        let end = QUIET + OUTAGE - 1;
-        let fired = format!(
-            "min by (alertname) (min_over_time(timestamp(ALERTS{{alertstate=\"firing\"}})[{end}m:1m])) / 60"
-        );
-        let test = json!({
-            "rule_files": [RULES],
-            "evaluation_interval": "1m",
-            "tests": [{
-                "interval": "1m",
-                "input_series": input,
-                "promql_expr_test": [{"expr": fired, "eval_time": format!("{end}m"), "exp_samples": []}],
-            }],
-        });
-        let (good, said) = promtool(&test);
-        let parts = said.split("alertname=\"").skip(1).filter_map(|rest| rest.split_once("\"} "));
-        let quiet = f64::from(u32::try_from(QUIET).unwrap());
-        let fired: Alerts = parts
-            .map(|(name, rest)| {
-                let at: f64 = rest.split([',', '\n']).next().unwrap().trim().parse().unwrap();
-                (name.to_owned(), format!("{:.0}m", at - quiet))
-            })
-            .collect();
-        assert!(good == fired.is_empty(), "{said}");
-        fired
+        let one = |name: &String| {
+            let (quiet, then) = (self.values(name, QUIET, 0), outage.values(name, OUTAGE, QUIET));
+            json!({"series": of_instance(name, instance), "values": format!("{quiet} {then}")})
+        };
+        names.into_iter().map(one).collect()
     }
 }
 
+/// A series as it is scraped of an instance; of the only one without its name.
+fn of_instance(name: &str, instance: &str) -> String {
+    let label = format!("instance=\"{instance}\"");
+    match name.split_once('{') {
+        _ if instance.is_empty() => name.to_owned(),
+        Some((name, labels)) => format!("{name}{{{label},{labels}"),
+        None => format!("{name}{{{label}}}"),
+    }
+}
+
+/// The alerts that fire where one Prometheus scrapes these instances, each from one state through another, and after
+/// how many minutes of the other.
+#[expect(clippy::float_arithmetic, reason = "Prometheus tells times as floats")]
+pub(in crate::scenarios) fn firing_of(all: &[(&str, Played, Played)]) -> Alerts {
+    let input: Vec<Value> =
+        all.iter().flat_map(|(instance, quiet, outage)| quiet.through(instance, outage)).collect();
+    let end = QUIET + OUTAGE - 1;
+    let fired = format!(
+        "min by (alertname) (min_over_time(timestamp(ALERTS{{alertstate=\"firing\"}})[{end}m:1m])) / 60"
+    );
+    let test = json!({
+        "rule_files": [RULES],
+        "evaluation_interval": "1m",
+        "tests": [{
+            "interval": "1m",
+            "input_series": input,
+            "promql_expr_test": [{"expr": fired, "eval_time": format!("{end}m"), "exp_samples": []}],
+        }],
+    });
+    let (good, said) = promtool(&test);
+    let parts = said.split("alertname=\"").skip(1).filter_map(|rest| rest.split_once("\"} "));
+    let quiet = f64::from(u32::try_from(QUIET).unwrap());
+    let fired: Alerts = parts
+        .map(|(name, rest)| {
+            let at: f64 = rest.split([',', '\n']).next().unwrap().trim().parse().unwrap();
+            (name.to_owned(), format!("{:.0}m", at - quiet))
+        })
+        .collect();
+    assert!(good == fired.is_empty(), "{said}");
+    fired
+}
+
 /// Alerts, and after how long of an outage each fires.
-pub(super) type Alerts = BTreeMap<String, String>;
+pub(in crate::scenarios) type Alerts = BTreeMap<String, String>;
 
 /// What docs/alerts.md tells of an outage.
 #[derive(Debug)]
@@ -186,7 +208,7 @@ fn promtool_takes_the_rules_and_each_has_its_row() {
     for alert in &alerts {
         let anchor = alert.to_lowercase();
         assert!(DOCUMENT.contains(&format!("<a id=\"{anchor}\"></a>`{alert}`")), "{alert}");
-        assert!(rules.contains(&format!("docs/alerts.md#{anchor}\n")), "{alert}");
+        assert!(rules.contains(&format!("/alerts.md#{anchor}'\n")), "{alert}");
     }
     assert_eq!(DOCUMENT.matches("<a id=").count(), alerts.len());
 }

@@ -12,7 +12,7 @@ const LENGTH: usize = 200;
 const NOW: &str = "0+60";
 
 /// What a Signer tells that is well: a series, and how it begins and goes on.
-const WELL: [(&str, &str); 46] = [
+const WELL: [(&str, &str); 47] = [
     ("up{}", "1"),
     ("signer_build_info{}", "1"),
     ("signer_ready{chain=\"1\"}", "1"),
@@ -61,6 +61,7 @@ const WELL: [(&str, &str); 46] = [
     ),
     ("signer_instance_fit{instance_name=\"a\",start=\"1f\",state=\"serves\"}", "1"),
     ("signer_instance_fit{instance_name=\"b\",start=\"2f\",state=\"standby\"}", "1"),
+    ("signer_instance_differs{instance_name=\"b\",start=\"2f\",state=\"standby\"}", "0"),
     ("signer_standbys{}", "1"),
 ];
 
@@ -76,7 +77,7 @@ const STANDBY: [(&str, &str); 6] = [
 
 /// Which series of a Signer that is ill differ, each with all of its values or with how it goes on; and the alert that
 /// is rung for it.
-const ILL: [(&str, &[(&str, &str)]); 38] = [
+const ILL: [(&str, &[(&str, &str)]); 39] = [
     ("SignerDown", &[("up{}", "0")]),
     ("SignerNotReady", &[("signer_ready{chain=\"1\"}", "0")]),
     ("SignerNodeDown", &[("signer_node_up{chain=\"1\",node=\"a\"}", "0")]),
@@ -141,6 +142,10 @@ const ILL: [(&str, &[(&str, &str)]); 38] = [
     (
         "SignerStandbyUnfit",
         &[("signer_instance_fit{instance_name=\"b\",start=\"2f\",state=\"standby\"}", "0")],
+    ),
+    (
+        "SignerInstanceDiffers",
+        &[("signer_instance_differs{instance_name=\"b\",start=\"2f\",state=\"standby\"}", "2")],
     ),
     ("SignerCannotTakeOver", &[("signer_could_take_over{}", "0")]),
     ("SignerNoStandby", &[("signer_standbys{}", "1x100 0x100")]),
@@ -234,4 +239,34 @@ fn a_chain_that_was_not_billed_on_for_longer_than_usual_is_rung_for_and_no_other
         json!({"interval": "1h", "input_series": billed_every(hours), "promql_expr_test": [asked]})
     });
     assert_plays(&tests, "1h");
+}
+
+/// What a person reads: the chain by its name as well, and where to read on.
+fn reads(told: &[(&str, &str)], labels: &Value, summary: &str, docs: &str) {
+    let all = [("signer_ready", "chain=\"1\"", "0"), ("signer_build_info", "", "1")];
+    let all = all
+        .into_iter()
+        .chain(told.iter().map(|(labels, value)| ("signer_chain_info", *labels, *value)));
+    let input: Vec<Value> = all
+        .map(|(name, labels, value)| json!({"series": format!("{name}{{job=\"signer\",{labels}}}"), "values": format!("{value}x30")}))
+        .collect();
+    let expected = json!([{
+        "exp_labels": {"severity": "page", "job": "signer", "chain": "1"},
+        "exp_annotations": {"summary": summary, "runbook_url": format!("{docs}/alerts.md#signernotready")},
+    }]);
+    let asked = json!({"alertname": "SignerNotReady", "eval_time": "10m", "exp_alerts": expected});
+    assert_plays(
+        &[
+            json!({"interval": "1m", "external_labels": labels, "input_series": input, "alert_rule_test": [asked]}),
+        ],
+        "1m",
+    );
+}
+
+#[test]
+fn a_text_names_the_chain_as_it_is_configured_and_leads_to_the_page() {
+    let known = [("chain=\"1\",name=\"polygon\",family=\"evm\"", "1")];
+    reads(&known, &json!({}), "Chain 1 (polygon) takes no new work", "docs");
+    let at = "https://git.example.com/signer/docs";
+    reads(&[], &json!({"signer_docs": at}), "Chain 1 takes no new work", at);
 }

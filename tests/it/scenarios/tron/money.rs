@@ -122,3 +122,29 @@ impl Scene {
         said.map_or(0, |sun| sun.parse().unwrap())
     }
 }
+
+/// Without configured tokens `check` tells what a charge takes with tokens as they may be; otherwise it asks the chain
+/// how dear each of them is.
+#[tokio::test]
+async fn check_tells_what_a_charge_takes_with_the_token_that_is_billed_in() {
+    let town = Town::on(Family::Tron).await;
+    let check = async |town: &Town| {
+        let told = town.installation.run(&["check"]).await;
+        let told = String::from_utf8(told.stdout).unwrap();
+        told.lines().filter(|line| line.contains(" energy ")).collect::<Vec<_>>().join("\n")
+    };
+    let of = |energy: u64, trx: &str| format!("takes about {energy} energy, {trx}");
+    let (cold, hot) = (of(28_710, "2.871"), of(80_526, "8.0526"));
+    let both = check(&town).await;
+    assert!(both.contains(&cold) && both.contains(&hot), "{both}");
+    let config = town.installation.path().join("signer.toml");
+    let before = std::fs::read_to_string(&config).unwrap();
+    let named = town.spell(town.token.address);
+    let tokens = format!("[chains.139.policy.tokens]\nUSDT = {named:?}");
+    std::fs::write(&config, format!("{before}\n{tokens}\n")).unwrap();
+    let told = check(&town).await;
+    assert!(told.contains("USDT, energy factor 0: ") && told.contains(&cold), "{told}");
+    town.tron().node.set_energy_factor(town.token.address, 34_000);
+    let told = check(&town).await;
+    assert!(told.contains("USDT, energy factor 34000: ") && told.contains(&hot), "{told}");
+}

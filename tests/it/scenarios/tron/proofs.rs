@@ -62,7 +62,7 @@ async fn lied_about(lie: Lie, word: &str) {
     scene.world().solidify_at(scene.world().now_ms() + 66_000);
     eventually("the liar is named", async || !scene.caught(0).await.is_empty()).await;
     assert!(scene.caught(0).await.contains(word), "{}", scene.caught(0).await);
-    assert!(scene.signer.log().contains("this node lied"), "{}", scene.signer.log());
+    scene.signer.wrote("this node lied").await;
     assert_eq!(scene.state(&hash).await, "open", "{}", scene.signer.log());
     assert_eq!(scene.landed(), 1, "nothing else was sent");
     proxies[0].heal();
@@ -169,19 +169,20 @@ async fn what_builds_on_a_made_up_block_dies_with_its_time() {
 /// How far two maintenances are apart (ms), after each of which other witnesses may make the blocks.
 const PERIOD_MS: i64 = 60_000;
 
-fn numbered(from: u8, to: u8) -> Vec<Witness> {
+/// Witnesses by number.
+pub(in crate::scenarios) fn numbered(from: u8, to: u8) -> Vec<Witness> {
     (from..=to).map(Witness::numbered).collect()
 }
 
 /// The next maintenance comes, and from then on these make the blocks.
-fn elect(scene: &Scene, witnesses: Vec<Witness>) {
-    scene.node().elect(witnesses);
+pub(in crate::scenarios) fn elect(node: &TronNode, witnesses: Vec<Witness>) {
+    node.elect(witnesses);
     let (next, head) = {
-        let chain = scene.node().node().chain();
+        let chain = node.node().chain();
         (chain.family().next_maintenance(&chain.head().header), chain.head().header.time_ms)
     };
-    scene.node().skip((next - head) / 3000);
-    scene.node().step();
+    node.skip((next - head) / 3000);
+    node.step();
 }
 
 /// A network of 27 witnesses, as the main one is, and one provider; the list is pinned.
@@ -194,7 +195,7 @@ async fn with_27_witnesses() -> (Scene, Vec<Proxy>) {
     // The nineteenth witness decides, and not the block after it.
     scene.node().node().chain().set_stride(1);
     scene.node().set_param("getMaintenanceTimeInterval", PERIOD_MS);
-    elect(&scene, numbered(1, 27));
+    elect(scene.node(), numbered(1, 27));
     scene.node().steps(60);
     scene.town.noticed().await;
     (scene, proxies)
@@ -214,7 +215,7 @@ async fn of_27_witnesses_nineteen_end_a_charge_and_elections_are_followed() {
     scene.becomes(&first, "charged").await;
 
     for (place, first) in [(1, 9), (2, 17)] {
-        elect(&scene, numbered(first, first + 26));
+        elect(scene.node(), numbered(first, first + 26));
         scene.node().steps(60);
         scene.town.noticed().await;
         let next = scene.bill(place).await;
@@ -233,7 +234,7 @@ async fn eighteen_of_27_witnesses_prove_no_death() {
     let (scene, _proxies) = with_27_witnesses().await;
     scene.node().faults().set(On::Broadcast, Fault::ActThenDrop);
     let hash = scene.bill(0).await;
-    elect(&scene, numbered(10, 27));
+    elect(scene.node(), numbered(10, 27));
     scene.node().steps(20);
     scene.node().solidify();
     scene.stays(&hash, "open").await;

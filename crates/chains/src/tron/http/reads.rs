@@ -7,6 +7,7 @@ use crate::tron::json::{blocks, transactions};
 use crate::tron::{Tron, TronNode};
 use revm::primitives::B256;
 use serde_json::{Value, json};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How far a reader sees.
@@ -40,6 +41,30 @@ impl Sight {
     }
 }
 
+/// How many blocks a range may have.
+const MOST_BLOCKS: i64 = 100;
+
+/// The numbers that are asked for together; none where they are too many.
+fn range(request: &Request) -> Range<u64> {
+    let [first, end] = ["startNum", "endNum"].map(|key| request.number(key));
+    let fits = (0..end).contains(&first) && end - first <= MOST_BLOCKS;
+    let [first, end] = [first, end].map(|at| u64::try_from(at).unwrap_or_default());
+    if fits { first..end } else { 0..0 }
+}
+
+fn listed(blocks: &[Value]) -> Value {
+    if blocks.is_empty() { json!({}) } else { json!({"block": blocks}) }
+}
+
+/// What the pool holds: how much, or the ids.
+fn waiting(chain: &Chain<Tron>, name: &str) -> Value {
+    if name == "getpendingsize" {
+        return json!({"pendingSize": chain.pool().len()});
+    }
+    let ids: Vec<_> = chain.pool().iter().map(|pending| hex::encode(pending.id)).collect();
+    if ids.is_empty() { json!({}) } else { json!({"txId": ids}) }
+}
+
 impl TronNode {
     pub(super) fn reads(&self, side: Side, name: &str, request: &Request) -> Option<Value> {
         let mut chain = self.node().chain();
@@ -70,9 +95,12 @@ impl TronNode {
             },
             "getblockbylatestnum" => {
                 let first = (sight.newest + 1).saturating_sub(number.unwrap_or(0));
-                let blocks: Vec<_> =
-                    (first..=sight.newest).map(|at| show(sight.block(&chain, at), true)).collect();
-                json!({"block": blocks})
+                let shown = (first..=sight.newest).map(|at| show(sight.block(&chain, at), true));
+                json!({"block": shown.collect::<Vec<_>>()})
+            }
+            "getblockbylimitnext" => {
+                let found = range(request).filter_map(|at| sight.block(&chain, at));
+                listed(&found.map(|block| show(Some(block), true)).collect::<Vec<_>>())
             }
             "gettransactioncountbyblocknum" => {
                 let block = number.and_then(|number| sight.block(&chain, number));
@@ -94,12 +122,7 @@ impl TronNode {
                     Err(error) => json!({"Error": error}),
                 }
             }
-            "getpendingsize" => json!({"pendingSize": chain.pool().len()}),
-            "gettransactionlistfrompending" => {
-                let ids: Vec<_> =
-                    chain.pool().iter().map(|pending| hex::encode(pending.id)).collect();
-                if ids.is_empty() { json!({}) } else { json!({"txId": ids}) }
-            }
+            "getpendingsize" | "gettransactionlistfrompending" => waiting(&chain, name),
             _ => return None,
         })
     }

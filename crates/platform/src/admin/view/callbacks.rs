@@ -9,17 +9,21 @@ use maud::{Markup, html};
 /// How many are shown.
 const SHOWN: u32 = 200;
 
-/// The newest callbacks.
-pub(super) fn callbacks(desk: &Desk) -> Result<Markup, store::Error> {
+/// The newest callbacks that have what is sought in them.
+pub(super) fn callbacks(desk: &Desk, sought: &str) -> Result<Markup, store::Error> {
     let store = desk.platform.store();
-    let rows = store.callbacks(SHOWN)?;
+    let rows = store.callbacks_with(sought, SHOWN)?;
     let rows = rows
         .into_iter()
         .map(|row| Ok((store.tries(row.id)?, row)))
         .collect::<Result<Vec<_>, store::Error>>()?;
     Ok(html! {
         p { "Sent at once, and again after 15 s, 30 s, 3, 5 and 10 minutes until the answer is HTTP 200 with the text " code { "success" } "." }
-        @if rows.is_empty() { p { "There is none yet." } }
+        form class="inline" method="get" action="/callbacks" role="search" {
+            label for="sought" { "With the text" input id="sought" name="q" type="search" value=(sought) placeholder="a subscription, a hash, a kind"; }
+            button class="quiet" id="search" { "Search" }
+        }
+        @if rows.is_empty() { p { @if sought.is_empty() { "There is none yet." } @else { "None of them has this text." } } }
         @for (tries, row) in &rows {
             details class="card" id=(format!("callback-{}", row.id)) {
                 summary {

@@ -1,0 +1,58 @@
+//! What is rung for in a pair: scrapes of both machines, played to the alert rules.
+
+use super::{said, two_machines};
+use crate::scenarios::drills::played::{Played, firing_of};
+use crate::world::patience::eventually;
+use crate::world::signer::Signer;
+
+/// Whether a scrape has a line that begins and ends so.
+async fn tells(signer: &Signer, begins: &str, ends: &str) -> bool {
+    let metrics = signer.scheduler.get("/metrics").await.text;
+    metrics.lines().any(|line| line.starts_with(begins) && line.ends_with(ends))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_standby_that_differs_and_nobody_who_serves_are_rung_for() {
+    let (town, [one, other], _) = two_machines().await;
+    other.edit(&town.spell(town.contract), &town.spell(town.token.address));
+    let first = one.start().await;
+    first.ready().await;
+    let second = other.start().await;
+    eventually("it says so", async || said(&second).await.1.contains("will not take over")).await;
+    eventually("the first knows it", async || {
+        tells(&first, "signer_instance_fit{instance_name=\"second\"", " 0").await
+    })
+    .await;
+    let [a, b] = [Played::scrape(&first).await, Played::scrape(&second).await];
+    let rung = firing_of(&[("a", a.clone(), a.clone()), ("b", b.clone(), b.clone())]);
+    let rung: Vec<&str> = rung.keys().map(String::as_str).collect();
+    assert_eq!(rung, ["SignerCannotTakeOver", "SignerInstanceDiffers", "SignerStandbyUnfit"]);
+    first.kill();
+    eventually("nobody serves", async || {
+        let metrics = second.scheduler.get("/metrics").await.text;
+        !metrics.contains("state=\"serves\"")
+    })
+    .await;
+    let alone = Played::scrape(&second).await;
+    let rung = firing_of(&[("a", a, Played::nothing()), ("b", b, alone)]);
+    assert!(rung.contains_key("SignerNobodyServes"), "{rung:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn the_last_standby_that_goes_is_rung_for() {
+    let (_town, [one, other], _) = two_machines().await;
+    let first = one.start().await;
+    first.ready().await;
+    let second = other.start().await;
+    eventually("one stands by", async || tells(&first, "signer_standbys ", " 1").await).await;
+    let [a, b] = [Played::scrape(&first).await, Played::scrape(&second).await];
+    let well = [("a", a.clone(), a.clone()), ("b", b.clone(), b.clone())];
+    assert!(firing_of(&well).is_empty(), "{:?}", firing_of(&well));
+    second.terminate().await;
+    eventually("none stands by", async || tells(&first, "signer_standbys ", " 0").await).await;
+    let alone = Played::scrape(&first).await;
+    let rung = firing_of(&[("a", a, alone), ("b", b, Played::nothing())]);
+    assert_eq!(rung.keys().collect::<Vec<_>>(), ["SignerNoStandby"]);
+}
