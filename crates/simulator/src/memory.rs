@@ -48,6 +48,9 @@ pub(crate) struct Taken {
 /// So many signatures in a row come to nothing in no process.
 const SIGNED_IN_VAIN: u32 = 60;
 
+/// So often in one second nobody has anything to ask of a journal.
+const TURNS: u32 = 20_000;
+
 /// What is remembered.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
@@ -78,6 +81,8 @@ pub(crate) struct Watch {
     /// How many signatures were made since the last that the journal took.
     signatures: u32,
     life: u64,
+    /// How often the journal was asked in the second that goes on.
+    turns: (u64, u32),
 }
 
 impl Watch {
@@ -221,6 +226,19 @@ impl World {
     /// that one, and then it takes what was done with it for none of its business.
     pub(crate) fn bills_elsewhere(&self, side: Side) -> bool {
         matches!(self.changed, Some((at, Change::Contract)) if at == side)
+    }
+
+    /// The journal is asked. I3: a process that asks on and on, while no time passes, never comes to an end.
+    pub(crate) fn goes_round(&mut self) -> bool {
+        let (second, turns) = self.watch.turns;
+        let turns = if second == self.now_ms { turns + 1 } else { 1 };
+        self.watch.turns = (self.now_ms, turns);
+        let round = turns > TURNS;
+        if round {
+            let law = format!("I3: a process asks its journal {turns} times in one second");
+            self.broken.get_or_insert(law);
+        }
+        round
     }
 
     /// The journal knows the end of this transaction.

@@ -307,6 +307,9 @@ pub(crate) async fn serve(mut writer: Writer, world: Shared, fence: Arc<Fence>) 
 async fn turn(writer: &mut Writer, world: &Shared) -> Served {
     let slow = {
         let mut world = world.lock();
+        if world.goes_round() {
+            return Served::Unknown;
+        }
         if world.fault("both", Fault::SlowJournal) { 1 + world.dice.below(300) } else { 0 }
     };
     if slow > 0 {
