@@ -188,7 +188,7 @@ impl World {
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
         tron.tighten(scene.tight.then_some(seed));
-        let liars = liars(&mut dice, &scene, mutant);
+        let liars = crate::worlds::liars(&mut dice, &scene, mutant);
         let mut log = Log { talkative, ..Log::default() };
         scene.words().into_iter().for_each(|(at, word)| log.note(now_ms, at, word, 0));
         let world = Self {
@@ -381,16 +381,6 @@ fn tanks(towns: &Towns) -> [U256; 2] {
     let who = biller(0).address();
     let evm = towns.evm.chain().head_state().balance(&who);
     [evm, towns.tron.node().chain().head_state().balance(&who)]
-}
-
-/// Who may lie on each chain. Where one node alone is configured, its word is what counts: it does not.
-fn liars(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) -> [Option<usize>; 2] {
-    Side::ALL.map(|side| {
-        let many = scene.nodes(side);
-        let liar = dice.place(many);
-        let alone = many == 1 && side == Side::Evm && mutant != Some(Mutant::OneNodeQuorum);
-        (!alone).then_some(liar)
-    })
 }
 
 fn note_charges(

@@ -126,3 +126,13 @@ pub(crate) fn narrow(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>)
         dice.forbid(Fault::NoGasMoney);
     }
 }
+
+/// Who may lie on each chain. Where one node alone is configured, its word is what counts: it does not.
+pub(crate) fn liars(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) -> [Option<usize>; 2] {
+    Side::ALL.map(|side| {
+        let many = scene.nodes(side);
+        let liar = dice.place(many);
+        let alone = many == 1 && side == Side::Evm && mutant != Some(Mutant::OneNodeQuorum);
+        (!alone).then_some(liar)
+    })
+}
