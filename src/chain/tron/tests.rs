@@ -2,6 +2,7 @@
 
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod answers;
+mod approved;
 mod beat;
 mod broadcasts;
 mod doors;
