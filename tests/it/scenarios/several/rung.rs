@@ -11,6 +11,11 @@ async fn tells(signer: &Signer, begins: &str, ends: &str) -> bool {
     metrics.lines().any(|line| line.starts_with(begins) && line.ends_with(ends))
 }
 
+/// What is rung for besides the head: the chain of this town makes a block for each transaction and no other.
+fn rung(all: &[(&str, Played, Played)]) -> Vec<String> {
+    firing_of(all).into_keys().filter(|alert| alert != "SignerHeadStalled").collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs the server of ./test --only postgres"]
 async fn a_standby_that_differs_and_nobody_who_serves_are_rung_for() {
@@ -25,9 +30,8 @@ async fn a_standby_that_differs_and_nobody_who_serves_are_rung_for() {
     })
     .await;
     let [a, b] = [Played::scrape(&first).await, Played::scrape(&second).await];
-    let rung = firing_of(&[("a", a.clone(), a.clone()), ("b", b.clone(), b.clone())]);
-    let rung: Vec<&str> = rung.keys().map(String::as_str).collect();
-    assert_eq!(rung, ["SignerCannotTakeOver", "SignerInstanceDiffers", "SignerStandbyUnfit"]);
+    let both = rung(&[("a", a.clone(), a.clone()), ("b", b.clone(), b.clone())]);
+    assert_eq!(both, ["SignerCannotTakeOver", "SignerInstanceDiffers", "SignerStandbyUnfit"]);
     first.kill();
     eventually("nobody serves", async || {
         let metrics = second.scheduler.get("/metrics").await.text;
@@ -35,8 +39,8 @@ async fn a_standby_that_differs_and_nobody_who_serves_are_rung_for() {
     })
     .await;
     let alone = Played::scrape(&second).await;
-    let rung = firing_of(&[("a", a, Played::nothing()), ("b", b, alone)]);
-    assert!(rung.contains_key("SignerNobodyServes"), "{rung:?}");
+    let alone = rung(&[("a", a, Played::nothing()), ("b", b, alone)]);
+    assert!(alone.iter().any(|alert| alert == "SignerNobodyServes"), "{alone:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,11 +52,11 @@ async fn the_last_standby_that_goes_is_rung_for() {
     let second = other.start().await;
     eventually("one stands by", async || tells(&first, "signer_standbys ", " 1").await).await;
     let [a, b] = [Played::scrape(&first).await, Played::scrape(&second).await];
-    let well = [("a", a.clone(), a.clone()), ("b", b.clone(), b.clone())];
-    assert!(firing_of(&well).is_empty(), "{:?}", firing_of(&well));
+    let well = rung(&[("a", a.clone(), a.clone()), ("b", b.clone(), b.clone())]);
+    assert!(well.is_empty(), "{well:?}");
     second.terminate().await;
     eventually("none stands by", async || tells(&first, "signer_standbys ", " 0").await).await;
     let alone = Played::scrape(&first).await;
-    let rung = firing_of(&[("a", a, alone), ("b", b, Played::nothing())]);
-    assert_eq!(rung.keys().collect::<Vec<_>>(), ["SignerNoStandby"]);
+    let gone = rung(&[("a", a, alone), ("b", b, Played::nothing())]);
+    assert_eq!(gone, ["SignerNoStandby"]);
 }
