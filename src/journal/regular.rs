@@ -113,7 +113,9 @@ impl Keeper {
             return Err(at(directory)(problem));
         };
         for path in listed(directory)? {
-            if path.extension().is_some_and(|ending| ending == "part") {
+            // One that a person makes here bears no time.
+            let unfinished = path.extension().is_some_and(|ending| ending == "part");
+            if unfinished && made_ms(&path.with_extension("")).is_some() {
                 remove_all(&path);
             }
         }

@@ -230,7 +230,8 @@ impl Merchant {
         let until = unix_ms() + 300_000;
         while unix_ms() < until {
             let billing = signer.scheduler.billings(hash).await.body["data"][0].clone();
-            if billing["state"] != "open" {
+            // A machine that has much else to do may not answer in time.
+            if !billing.is_null() && billing["state"] != "open" {
                 assert_eq!(billing["state"], "charged", "{billing}");
                 return;
             }

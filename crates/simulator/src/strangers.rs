@@ -34,6 +34,8 @@ const DRAINED: u64 = 40;
 pub(crate) struct Stranger {
     pub(crate) side: Side,
     pub(crate) hash: B256,
+    /// Whether it calls the contract. Coins that move tell of nobody who bills.
+    bills: bool,
     /// Until when it could land (ms): its sender was alive a moment before.
     expires_ms: u64,
     /// From when on a Signer knows of it (ms).
@@ -73,7 +75,7 @@ impl World {
         let Some(since_ms) = self.known_since_ms[side.place()] else { return false };
         let later = |one: &&Stranger| one.side == side && one.expires_ms >= since_ms + LIFE_MS;
         self.strangers.iter().filter(later).any(|one| {
-            let alive = side == Side::Tron && *signed_ms < one.expires_ms;
+            let alive = side == Side::Tron && one.bills && *signed_ms < one.expires_ms;
             let tells = one.hash == theirs || alive;
             tells && one.known_ms.is_some_and(|known_ms| known_ms < *signed_ms)
         })
@@ -92,10 +94,10 @@ impl World {
         self.strangers = strangers;
     }
 
-    fn stranger(&mut self, side: Side, hash: B256) {
+    fn stranger(&mut self, side: Side, hash: B256, bills: bool) {
         (self.foreign, self.foreign_ms) = (self.foreign + 1, self.now_ms);
         let expires_ms = self.now_ms + LIFE_MS;
-        self.strangers.push(Stranger { side, hash, expires_ms, known_ms: None });
+        self.strangers.push(Stranger { side, hash, bills, expires_ms, known_ms: None });
     }
 
     /// Somebody signs with the Signer's key on EVM: an empty transfer, or charges; behind what waits, or in the
@@ -112,7 +114,7 @@ impl World {
             let call = self.charge_elsewhere(Side::Evm, &waiting);
             self.signed(&from, (self.evm_at.billing, nonce), call)
         };
-        self.stranger(Side::Evm, keccak256(&raw));
+        self.stranger(Side::Evm, keccak256(&raw), true);
         self.send_straight(Side::Evm, &raw);
     }
 
@@ -130,14 +132,15 @@ impl World {
         (wallet.fee_limit, wallet.life_ms) = (FEE_LIMIT, LIFE_MS);
         wallet.salt = i64::from(self.foreign) + 1;
         let plain = self.scene.shape(Side::Tron) == Shape::Bare;
-        let tx = if plain || self.dice.one_in(4) {
+        let moves = plain || self.dice.one_in(4);
+        let tx = if moves {
             wallet.transfer(&self.tron.truth, customer(1), 1)
         } else {
             let waiting = self.waiting_on_tron();
             let call = self.charge_elsewhere(Side::Tron, &waiting);
             wallet.call(&self.tron.truth, self.tron_at.billing, call)
         };
-        self.stranger(Side::Tron, tx.id);
+        self.stranger(Side::Tron, tx.id, !moves);
         self.tron.truth.broadcast(tx).ok();
     }
 
