@@ -136,8 +136,10 @@ async fn a_command_that_nobody_reads_any_more_ends_quietly() {
         drop(reader);
         let mut command = town.installation.command();
         let ended = command.args(words).stdout(writer).output().unwrap();
-        let said = String::from_utf8_lossy(&ended.stderr);
-        assert_eq!((ended.status.success(), said.as_ref()), (done, ""), "{words:?}");
+        let said = String::from_utf8(ended.stderr).unwrap();
+        // Of a journal on a server the log has something to say.
+        let said: Vec<&str> = said.lines().filter(|line| !line.starts_with('{')).collect();
+        assert_eq!((ended.status.success(), said), (done, vec![]), "{words:?}");
     }
 }
 
