@@ -312,7 +312,7 @@ async fn put_together(
              another disk"
         );
     }
-    let opens_ms = journal.opens_ms();
+    let journal = journal.dated_within(config.widest_clock_tolerance());
     let Lanes { set, watchers } = lanes::take_up(chains, &journal).await?;
     set.of_chains.values().for_each(|lanes| limits::tell(lanes.any()));
     look_once(&watchers).await;
@@ -329,7 +329,7 @@ async fn put_together(
     let webhook = outbox.map(|outbox| Arc::new(WebhookDesk::new(outbox)));
     let refusals = Refusals::of(&config.journal, machine.clock);
     let door = door.linked_to(explorers).reloading(ask).telling(webhook.clone());
-    let door = Arc::new(door.keeping(refusals.clone()).opened(opens_ms));
+    let door = Arc::new(door.keeping(refusals.clone()).opened(engine.journal.opens_ms()));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
     let handshakes = http::handshakes_of(&door);
     Ok(Assembled {

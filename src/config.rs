@@ -146,6 +146,13 @@ impl Config {
         faults.settle(outcome)
     }
 
+    /// The most that this machine's clock may be apart from that of a chain, of those whose time nobody moves by hand.
+    pub fn widest_clock_tolerance(&self) -> Duration {
+        const A_DAY: Duration = seconds(86_400);
+        let all = self.chains.iter().map(|chain| chain.family.clock_tolerance());
+        all.filter(|tolerance| *tolerance <= A_DAY).max().unwrap_or_default()
+    }
+
     /// Where keystores are, of a configuration that may lack everything else: a key can be made before the
     /// rest is known.
     pub fn load_keys(path: Option<&Path>) -> Result<KeysConfig, ConfigErrors> {

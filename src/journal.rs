@@ -135,6 +135,8 @@ pub struct Journal {
     min_free_bytes: u64,
     old_copy: bool,
     left_ms: Option<i64>,
+    /// How far this machine's clock may have been ahead of the chains' when rows were written, ms.
+    clocks_ms: i64,
     was_closed: bool,
     /// Whether the start of this process is written down: nothing is written before it.
     begun: Arc<Begun>,
@@ -163,12 +165,6 @@ impl Journal {
     /// may have forgotten claims.
     pub fn is_old_copy(&self) -> bool {
         self.old_copy
-    }
-
-    /// When the process before this one wrote its newest row, or began where it wrote none, Unix ms: a copy
-    /// that was put in place knows nothing of what came after it. None where there was no such process.
-    pub fn left_ms(&self) -> Option<i64> {
-        self.left_ms
     }
 
     /// Whether the process before this one closed the journal. If not, it was killed, or what was opened is a copy
@@ -300,7 +296,8 @@ impl Journal {
     /// Until when the journal knows for sure what the lane's account did, Unix ms; none before the lane is
     /// opened.
     pub async fn known_until(&self, lane: LaneId) -> Result<Option<i64>, JournalError> {
-        self.read(move |conn| past::known_until(conn, lane)).await
+        let clocks_ms = self.clocks_ms;
+        self.read(move |conn| past::known_until(conn, lane, clocks_ms)).await
     }
 
     /// Writes down that the lane's account did something after `known_until_ms` (Unix ms) that is not in

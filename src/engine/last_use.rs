@@ -7,9 +7,6 @@ use crate::billing::{Closed, LastUse, LastUseRuling, reads_arrivals};
 use std::sync::atomic::Ordering;
 use tracing::{debug, warn};
 
-/// How far the time of blocks may be behind this machine's, ms.
-pub(super) const CLOCKS_MS: i64 = 120_000;
-
 impl Lane {
     /// Whether it is settled, for this process, that the journal knows of everything that the account did
     /// before, or that it does not: then the lane is in doubt.
@@ -36,7 +33,7 @@ impl Lane {
 
     /// Something has landed since the journal was left: the blocks since then are read for what it does not know.
     async fn knows_what_landed_before(&self, used_ms: i64) -> Result<bool, Trouble> {
-        let left_ms = self.journal.left_ms().unwrap_or_default().saturating_sub(CLOCKS_MS);
+        let left_ms = self.journal.left_ms().unwrap_or_default();
         let read = self.chain.used_between(left_ms, used_ms).await?;
         let used = read.found.iter().map(|found| found.landed().hash).collect();
         if !self.journal.unknown(used).await?.is_empty() {
@@ -64,8 +61,7 @@ impl Lane {
         let landed = read.found.iter().map(|found| found.landed().hash).collect();
         if !self.journal.unknown(landed).await?.is_empty() {
             let used_ms = self.last_used_ms().await?.unwrap_or_default();
-            let left_ms = left_ms.unwrap_or_default().saturating_sub(CLOCKS_MS);
-            self.doubt_since(left_ms, used_ms).await?;
+            self.doubt_since(left_ms.unwrap_or_default(), used_ms).await?;
         }
         self.watched.store(read.complete, Ordering::Relaxed);
         Ok(())
@@ -75,8 +71,7 @@ impl Lane {
     /// signed after the copy was left; whoever has the key of an account that bills no more may have moved
     /// its coins before.
     fn owners_affair_ms(&self) -> i64 {
-        let left_ms = self.follows.and(self.journal.left_ms());
-        left_ms.map_or(0, |left_ms| left_ms.saturating_sub(CLOCKS_MS))
+        self.follows.and(self.journal.left_ms()).unwrap_or(0)
     }
 
     /// Of a lane that the journal does not know, puts it in doubt if its account was used after the newest
@@ -84,7 +79,6 @@ impl Lane {
     /// the account's own history.
     pub(super) async fn was_used_since_it_was_left(&self) -> Result<(), Trouble> {
         let Some(left_ms) = self.journal.left_ms() else { return Ok(()) };
-        let left_ms = left_ms.saturating_sub(CLOCKS_MS);
         match self.last_used_ms().await? {
             Some(used_ms) if used_ms >= left_ms && self.doubt().is_none() => {
                 self.doubt_since(left_ms, used_ms).await

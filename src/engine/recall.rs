@@ -3,7 +3,6 @@
 //! is learnt on the way.
 
 use super::lane::Lane;
-use super::last_use::CLOCKS_MS;
 use super::trouble::Trouble;
 use crate::billing::{
     AccountView, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView, OnlyFollows,
@@ -149,9 +148,10 @@ impl Lane {
     /// left. So the lane begins where the account stood then: what came later is learnt.
     async fn begin(&self, nonces: Option<NonceView>, told_ms: i64) -> Result<Option<u64>, Trouble> {
         self.was_used_since_it_was_left().await?;
-        let left_ms = self.doubt().or(self.journal.left_ms());
+        let by_blocks = |at_ms| self.journal.by_blocks(at_ms);
+        let left_ms = self.doubt().map(by_blocks).or_else(|| self.journal.left_ms());
         let left = match left_ms {
-            Some(left_ms) => self.chain.sent_before(left_ms.saturating_sub(CLOCKS_MS)).await?,
+            Some(left_ms) => self.chain.sent_before(left_ms).await?,
             None => None,
         };
         let sent = match left {

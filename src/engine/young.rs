@@ -2,7 +2,6 @@
 //! there, or signed elsewhere, would be charged again before an irrevocable block tells of it.
 
 use super::lane::Lane;
-use super::last_use::CLOCKS_MS;
 use super::trouble::Trouble;
 use crate::billing::{YoungRuling, YoungUse};
 use crate::chain::Young;
@@ -104,13 +103,13 @@ impl Lane {
         Ok(!unknown.is_empty())
     }
 
-    /// Until when nothing was unknown, Unix ms of this machine.
+    /// Until when nothing was unknown, Unix ms by the time of blocks.
     fn all_was_known_ms(&self) -> i64 {
-        let known_ms = match self.young.known_ms.load(Ordering::Relaxed) {
-            0 => self.journal.left_ms().unwrap_or_else(|| self.journal.now_ms()),
-            known_ms => known_ms,
-        };
-        known_ms.saturating_sub(CLOCKS_MS)
+        let by_blocks = |at_ms| self.journal.by_blocks(at_ms);
+        match self.young.known_ms.load(Ordering::Relaxed) {
+            0 => self.journal.left_ms().unwrap_or_else(|| by_blocks(self.journal.now_ms())),
+            known_ms => by_blocks(known_ms),
+        }
     }
 
     fn knew_all_just_now(&self) -> bool {

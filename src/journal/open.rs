@@ -6,6 +6,7 @@ use super::held::HeldFile;
 use super::mark::{self, HighWaterMark};
 use super::migrate::Migration;
 use super::networks::Renamed;
+use super::past::CLOCKS_MS;
 use super::sql::SqlError;
 use super::start::Start;
 use super::writer::{Disk, Job, Real, Writer};
@@ -218,6 +219,7 @@ impl Journal {
             min_free_bytes,
             old_copy,
             left_ms,
+            clocks_ms: CLOCKS_MS,
             was_closed,
             begun,
             clock,

@@ -2,16 +2,22 @@
 
 use super::columns::{ending, hash, number};
 use super::sql::{Database, SqlResult, params};
-use super::{LaneId, profiles};
+use super::{Journal, LaneId, profiles};
 use crate::billing::CallEnding;
 use alloy::primitives::{Address, B256, U256};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How far this machine's clock may have been ahead of the chains' when rows were written: at least, and when nothing
+/// is said.
+const CLOCKS: Duration = Duration::from_mins(2);
+pub(super) const CLOCKS_MS: i64 = 120_000;
+
+/// The most that counts of that: further than this no clock of a chain that moves money is off while it signs.
+const MOST_CLOCKS: Duration = Duration::from_mins(10);
 
 /// How many of the lane's newest batches are looked at.
 const NEWEST: u32 = 256;
-
-/// How far the time of blocks may be behind this machine's, ms.
-const CLOCKS_MS: i64 = 120_000;
 
 /// How the newest batches of a lane ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +49,27 @@ pub struct FailedBilling {
     pub settled_ms: i64,
 }
 
+impl Journal {
+    /// When the process before this one wrote its newest row, or began where it wrote none, in Unix ms by the time of
+    /// blocks, and no later: a copy that was put in place knows nothing of what came after it. None where there was no
+    /// such process.
+    pub fn left_ms(&self) -> Option<i64> {
+        self.left_ms.map(|at_ms| self.by_blocks(at_ms))
+    }
+
+    /// The same journal, whose rows may be dated by a clock that was so far ahead of the chains': two minutes at least,
+    /// ten at most.
+    pub fn dated_within(self, clocks: Duration) -> Self {
+        let clocks = clocks.clamp(CLOCKS, MOST_CLOCKS);
+        Self { clocks_ms: i64::try_from(clocks.as_millis()).unwrap_or(i64::MAX), ..self }
+    }
+
+    /// The earliest time of blocks that a time of this machine can stand for, Unix ms.
+    pub fn by_blocks(&self, at_ms: i64) -> i64 {
+        at_ms.saturating_sub(self.clocks_ms)
+    }
+}
+
 /// When everything about a lane was last known. By the index on the rows that tell of it: see schema.sql.
 pub(super) const LEARNT: &str = "SELECT max(at_ms) FROM history
     WHERE event IN ('lane opened', 'learnt what was forgotten')
@@ -51,7 +78,11 @@ pub(super) const LEARNT: &str = "SELECT max(at_ms) FROM history
 /// Until when the journal knows for sure what the lane's account did, Unix ms: by the time of the newest
 /// block that holds a transaction of it, and by this machine's clock when the lane was opened or
 /// everything was learnt, less what clocks may differ. None before the lane is opened.
-pub(super) fn known_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<i64>> {
+pub(super) fn known_until(
+    conn: &dyn Database,
+    lane: LaneId,
+    clocks_ms: i64,
+) -> SqlResult<Option<i64>> {
     let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
     let block_s: Option<i64> = conn.query_row(
         "SELECT max(block_s) FROM (
@@ -62,7 +93,7 @@ pub(super) fn known_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option
     )?;
     let learnt_ms: Option<i64> =
         conn.query_row(LEARNT, params![chain, format!("{:#x}", lane.signer)], |row| row.get(0))?;
-    let learnt_ms = learnt_ms.map(|ms| ms.saturating_sub(CLOCKS_MS));
+    let learnt_ms = learnt_ms.map(|ms| ms.saturating_sub(clocks_ms));
     Ok(block_s.map(|s| s.saturating_mul(1000)).max(learnt_ms))
 }
 

@@ -1,5 +1,5 @@
-//! What a restored copy has forgotten on EVM, and where it can be seen: each pool that answers holds what was in a
-//! block or in any pool when the copy came back. Where every pool is blind no Signer can know of it.
+//! What a restored copy has forgotten, and where it can be seen: each pool that answers holds what was in a block or, on
+//! EVM, in any pool when the copy came back. Where every pool is blind no Signer can know of it.
 
 use crate::dice::Fault;
 use crate::world::World;
@@ -8,6 +8,8 @@ use alloy::primitives::B256;
 use sandbox_chains::eth::pool;
 use sandbox_chains::evm::{Evm, decode};
 use sandbox_chains::node::Node;
+use sandbox_chains::tron::TronNode;
+use sandbox_chains::tron::tx::Tx as TronTx;
 
 /// So many blocks behind the newest one is everybody.
 const EVERYBODY: u64 = 20;
@@ -29,6 +31,22 @@ impl World {
             }
         }
         self.show();
+        for tx in raws.iter().filter_map(|raw| TronTx::decode(raw).ok()) {
+            self.pass_on_landed(&tx);
+        }
+    }
+
+    /// A TRON node that is late holds in its pool what is in a block that it has not heard of.
+    fn pass_on_landed(&self, tx: &TronTx) {
+        let hash = tx.id;
+        let landed = |node: &TronNode| node.node().chain().find(&hash).is_some();
+        if !landed(&self.tron.truth) {
+            return;
+        }
+        for node in self.tron.members.iter().filter(|node| !landed(node)) {
+            // A node takes nothing twice, and nothing that has expired.
+            node.broadcast(tx.clone()).ok();
+        }
     }
 
     /// Passes what is kept in sight to every node that has lost it, the lower places first.

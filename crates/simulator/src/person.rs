@@ -38,8 +38,17 @@ struct Landed {
 
 /// Whether somebody has to say whom forgotten transactions charged, or what was done with a nonce.
 pub(crate) fn is_needed(world: &World) -> bool {
-    let opaque = |side: &Side| world.scene.shape(*side) == Shape::Bare;
-    (!world.forgotten.is_empty() && Side::ALL.iter().any(opaque)) || !world.used_up().is_empty()
+    let opaque = Side::ALL.iter().any(|side| world.scene.shape(*side) == Shape::Bare);
+    // What succeeded without logs, and what went through a contract that a copy may never have heard of.
+    let tells_nothing = |hash: &B256| {
+        landed(world, *hash).is_some_and(|landed| {
+            landed.succeeded && (landed.logs.is_empty() || world.bills_elsewhere(landed.side))
+        })
+    };
+    let forgotten = &world.forgotten;
+    (opaque && !forgotten.is_empty())
+        || forgotten.iter().any(tells_nothing)
+        || !world.used_up().is_empty()
 }
 
 /// Imports what the journal has forgotten, on the simulated disk: between two processes, as one of its own.

@@ -104,7 +104,8 @@ impl EvmConfig {
         }
         let send_only = rpc_urls(reader, "send_only", rpc.as_deref().unwrap_or_default());
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
-        let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, DAY));
+        let clock_tolerance =
+            reader.get("clock_tolerance", &clock_tolerance(reader, MOST_TOLERANCE));
         let contract = reader.get("contract", &address());
         let multicall = reader.get("multicall", &address());
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
@@ -170,8 +171,8 @@ impl FeeConfig {
     }
 }
 
-/// A day, in seconds.
-const DAY: u64 = 86_400;
+/// Ten minutes, in seconds: what a journal allows for clocks that were ahead when its rows were written.
+const MOST_TOLERANCE: u64 = 600;
 
 /// A million gwei: above any price that a chain has asked for in earnest.
 const DEAREST_GAS: Wei = Wei(1_000_000 * GWEI);

@@ -5,6 +5,7 @@ use super::super::instances::{Company, newest_boot};
 use super::super::link::{Link, Use};
 use super::super::mark::{self as boots, BootId};
 use super::super::networks::Renamed;
+use super::super::past::CLOCKS_MS;
 use super::super::sql::{Database, SqlError, SqlResult};
 use super::super::start::Begun;
 use super::super::writer::Job;
@@ -162,6 +163,7 @@ pub(super) fn begin(
         min_free_bytes: 0,
         old_copy,
         left_ms,
+        clocks_ms: CLOCKS_MS,
         was_closed,
         begun: Begun::written(),
         clock,
