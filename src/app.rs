@@ -42,20 +42,20 @@ pub use reload::NotReloaded;
 pub use sockets::Sockets;
 
 use crate::auth::{CallerError, Callers};
-use crate::clock::Clock;
-use crate::config::{Config, JournalPlace};
-use crate::engine::{Engine, Watcher};
 use crate::http::{self, AppState, ReloadRequest, WebhookDesk};
-use crate::journal::{
-    Journal, JournalError, OpenError, Outbox, Refusals, RegularBackups, mark_shares_the_disk,
-};
-use crate::keys::{EveryStore, OpenKeys};
-use crate::node::Dial;
 use axum::Router;
+use config::{Config, JournalPlace};
 use connect::Connected;
 use door::{Handshakes, serve};
+use engine::{Engine, Watcher};
 use futures_util::future::join_all;
+use host::clock::Clock;
+use journal::{
+    Journal, JournalError, OpenError, Outbox, Refusals, RegularBackups, mark_shares_the_disk,
+};
+use keys::{EveryStore, OpenKeys};
 use lanes::Lanes;
+use node::Dial;
 use reload::Watch;
 use std::fmt;
 use std::net::SocketAddr;

@@ -17,9 +17,9 @@ pub use replays::{Answered, Judging, Replays, Ticket, Waiting};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::config::Caller;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use config::Caller;
 use hmac::{Hmac, Mac as _};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::Sha256;

@@ -7,25 +7,6 @@
 //! process. `docs/architecture.md` is the map.
 
 pub mod app;
-pub mod config;
-
 pub mod auth;
 pub mod http;
-
-pub mod billing;
-pub mod engine;
-
-pub mod chain;
-pub mod contract;
-pub mod node;
-pub mod policy;
-
-pub mod keys;
-
-pub mod journal;
-
-pub mod clock;
-pub mod owner_only;
-pub mod spans;
 pub mod telemetry;
-pub mod tls;

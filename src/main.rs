@@ -1,16 +1,16 @@
 //! The command line. `serve` is what it does when nothing else is asked.
 
+use billing::PlatformChainId;
 use clap::{Parser, Subcommand};
+use config::{Config, ConfigErrors, DatabaseUrl};
+use journal::{HistoryHead, Journal, Renaming, mark_shares_the_disk};
+use keys::SplitKeys;
 use merchant_signer::app::{
     self, Machine, Sockets, charges, check, claims, copies, export, first, keystores, operate,
     totals,
 };
-use merchant_signer::billing::PlatformChainId;
-use merchant_signer::config::{Config, ConfigErrors, DatabaseUrl};
-use merchant_signer::journal::{HistoryHead, Journal, Renaming, mark_shares_the_disk};
-use merchant_signer::keys::SplitKeys;
-use merchant_signer::node::Http;
-use merchant_signer::{keys, telemetry};
+use merchant_signer::telemetry;
+use node::Http;
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@ pub use metrics::{ANYBODY, Billed, Metrics, NOBODY};
 pub use otlp::{SpanSender, SpansUnsent, send_spans};
 pub use webhook::WebhookFigures;
 
-use crate::config::{LogConfig, LogFormat};
+use config::{LogConfig, LogFormat};
 use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 use tracing_subscriber::EnvFilter;
@@ -67,7 +67,7 @@ pub fn exchange_filter(config: &LogConfig) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::billing::{FailCode, PlatformChainId};
+    use billing::{FailCode, PlatformChainId};
     use std::collections::HashSet;
     use std::time::Duration;
 

@@ -3,10 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use alloy::primitives::{Address, U256};
+use config::Config;
+use journal::Journal;
 use merchant_signer::app::{self, Machine, check};
-use merchant_signer::config::Config;
-use merchant_signer::journal::Journal;
-use merchant_signer::node::Http;
+use node::Http;
 use sandbox_chains::chain::{Chain, Header, Settings};
 use sandbox_chains::eth;
 use sandbox_chains::evm::Evm;

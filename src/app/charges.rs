@@ -1,13 +1,13 @@
 //! `merchant-signer charges`: what became of the charges of a subscription, a user or a wallet, in lines for people.
 
 use super::lines::{self, LinesWanted};
-use crate::billing::{Family, PlatformChainId, SubscribeId, UserHash, parse_address};
-use crate::config::Config;
 use crate::http::ChargeRow;
-use crate::journal::{LedgerFilter, LedgerOrder};
 use alloy::primitives::{Address, B256};
+use billing::{Family, PlatformChainId, SubscribeId, UserHash, parse_address};
 use clap::Args;
+use config::Config;
 use jiff::Timestamp;
+use journal::{LedgerFilter, LedgerOrder};
 use std::error::Error;
 use std::io::Write;
 

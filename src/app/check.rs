@@ -3,16 +3,16 @@
 use super::Machine;
 use super::connect::{self, Connected};
 use super::lanes::Orphans;
-use crate::billing::{PlatformChainId, spell_address};
-use crate::chain::{Finding, Inspect, Requests, Weight};
-use crate::clock::Clock;
-use crate::config::{Config, HttpConfig, JournalConfig, NewWork};
-use crate::journal::{
+use alloy::primitives::Address;
+use billing::{PlatformChainId, spell_address};
+use chain::{Finding, Inspect, Requests, Weight};
+use config::{Config, HttpConfig, JournalConfig, NewWork};
+use host::clock::Clock;
+use journal::{
     Binding, Journal, JournalError, KnownLane, LaneId, Misbound, OpenError, backups_share_the_disk,
     mark_shares_the_disk,
 };
-use crate::keys::OpenKeys;
-use alloy::primitives::Address;
+use keys::OpenKeys;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -304,7 +304,7 @@ impl JournalSeen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::BackupPlan;
+    use config::BackupPlan;
     use std::time::Duration;
 
     #[test]

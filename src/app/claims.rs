@@ -2,11 +2,11 @@
 //! has it open, `resolve` is asked.
 
 use super::remote::{Remote, RemoteNeed};
-use crate::billing::SubscribeId;
-use crate::config::{Config, JournalPlace};
-use crate::journal::{Journal, OpenError, PersonsWord, Resolution};
-use crate::owner_only;
+use billing::SubscribeId;
 use clap::Args;
+use config::{Config, JournalPlace};
+use host::owner_only;
+use journal::{Journal, OpenError, PersonsWord, Resolution};
 use serde::de::IgnoredAny;
 use serde_json::json;
 use std::error::Error;

@@ -5,7 +5,7 @@
 //! Reading stays as the modes of files have it: a reload may name another file. What a library of PKCS#11 does is
 //! not known, so with one nothing is taken.
 
-use crate::config::Config;
+use config::Config;
 
 /// Confines this thread and all that it starts. Tells what this machine does not give.
 #[cfg(target_os = "linux")]
@@ -24,7 +24,7 @@ pub fn confine(_: &Config) -> Vec<String> {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use crate::config::{Config, JournalPlace};
+    use config::{Config, JournalPlace};
     use landlock::{
         ABI, AccessFs, AccessNet, NetPort, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
         RulesetError, RulesetStatus, path_beneath_rules,
@@ -222,7 +222,7 @@ mod tests {
             own.display()
         );
         let config = Config::from_toml(&text, &[]).unwrap_or_else(|why| panic!("{why}"));
-        crate::keys::harden_process().unwrap();
+        keys::harden_process().unwrap();
         let lacks = confine(&config);
         let status = fs::read_to_string("/proc/thread-self/status").unwrap();
         assert!(status.contains("Seccomp:\t2"), "{status}");

@@ -1,10 +1,10 @@
 //! Backups of the journal: those that are made while the Signer runs, and the commands that make one and put one in
 //! place.
 
-use crate::config::{BackupPlan, ChainConfig, Config, DatabaseUrl, JournalPlace};
-use crate::journal::{Audit, HistoryHead, Journal, NotCopied, OpenError, RegularBackups};
 use alloy::primitives::Address;
 use clap::Subcommand;
+use config::{BackupPlan, ChainConfig, Config, DatabaseUrl, JournalPlace};
+use journal::{Audit, HistoryHead, Journal, NotCopied, OpenError, RegularBackups};
 use std::error::Error;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};

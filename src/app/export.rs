@@ -2,12 +2,12 @@
 //! from that Signer.
 
 use super::lines::{self, LinesWanted};
-use crate::config::Config;
 use crate::http::{ChargeRow, sheet};
-use crate::journal::LedgerFilter;
-use crate::owner_only;
 use clap::{Args, ValueEnum};
+use config::Config;
+use host::owner_only;
 use jiff::Timestamp;
+use journal::LedgerFilter;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};

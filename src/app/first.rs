@@ -2,7 +2,7 @@
 //! networks is in `config/networks/`, and what only the merchant knows is left open, so that `check` asks
 //! for it.
 
-use crate::keys;
+use keys;
 use secrecy::ExposeSecret as _;
 use std::ffi::OsStr;
 use std::io;
@@ -138,7 +138,7 @@ fn unwritable(path: &Path, problem: io::Error) -> NoFirstConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use config::Config;
     use std::fmt::Write as _;
 
     /// The text as a merchant fills it in.
@@ -178,7 +178,7 @@ mod tests {
             let play = ["amoy", "local", "sepolia", "testnet", "nile", "shasta"];
             assert_eq!(chain.test, play.iter().any(|word| network.contains(word)), "{network}");
             assert!(!chain.policy.unlimited, "{network}");
-            let may = |caller: &crate::config::Caller| {
+            let may = |caller: &config::Caller| {
                 let rights = &caller.rights;
                 (caller.label.clone(), rights.bill, rights.control)
             };

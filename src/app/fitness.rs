@@ -4,11 +4,11 @@
 //! stays where it is.
 
 use super::connect::Connected;
-use crate::chain::Inspect;
-use crate::config::JournalPlace;
-use crate::engine::{Engine, Obstacle};
-use crate::journal::{Instance, StandbySight};
+use chain::Inspect;
+use config::JournalPlace;
+use engine::{Engine, Obstacle};
 use futures_util::future::join_all;
+use journal::{Instance, StandbySight};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;

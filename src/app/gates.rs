@@ -1,8 +1,8 @@
 //! Writes down when a lane begins or ceases to take new work, for whoever follows the history.
 
-use crate::billing::Gate;
-use crate::engine::{Engine, Lane, Trouble};
-use crate::journal::{GateNote, LaneId};
+use billing::Gate;
+use engine::{Engine, Lane, Trouble};
+use journal::{GateNote, LaneId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,10 +5,10 @@
 //! It is a file beside the journal, `<journal>.handover`, or beside the mark of one on a server, good for one start and for a minute.
 
 use crate::auth::{CLOCK_WINDOW_SECONDS, JudgedMessages};
-use crate::clock::Clock;
-use crate::config::JournalPlace;
 use crate::http::AppState;
-use crate::journal::Journal;
+use config::JournalPlace;
+use host::clock::Clock;
+use journal::Journal;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;

@@ -1,7 +1,7 @@
 //! How far the history goes, told outside of the journal: whoever changes or cuts off the file later is
 //! contradicted by the log and the metrics.
 
-use crate::journal::Journal;
+use journal::Journal;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;

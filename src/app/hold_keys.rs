@@ -7,18 +7,16 @@
 //! its threads: behind a frame that is none, nothing is known to begin where a frame does.
 
 use super::keyring::key_place;
-use crate::chain::Desk;
-use crate::clock::Clock;
-use crate::config::{
-    ChainConfig, ConfigErrors, ForKeys, KeysConfig, TextForKeys, certificates, terms,
-};
-use crate::contract::Profile;
-use crate::keys::{
+use alloy::primitives::Signature;
+use chain::Desk;
+use config::{ChainConfig, ConfigErrors, ForKeys, KeysConfig, TextForKeys, certificates, terms};
+use contract::Profile;
+use host::clock::Clock;
+use keys::{
     Ask, CeilingFault, DayCeiling, EveryStore, HardenError, KeyAnswer, KeyPlace, KeyQuestion,
     KeyReply, Manifest, NotSigned, OpenKeys as _, Opened, OpenedAs, PinnedKey, frame,
     harden_process, lock_down, read_frame,
 };
-use alloy::primitives::Signature;
 use parking_lot::Mutex;
 use prost::Message as _;
 use rustix::net::sockopt::{socket_domain, socket_peercred, socket_type};

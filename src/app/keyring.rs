@@ -1,10 +1,10 @@
 //! Opens the keys of a chain: those that sign, and those that are retired.
 
-use crate::billing::OnlyFollows;
-use crate::chain::Signatory;
-use crate::config::{ChainConfig, KeyRef, KeysConfig};
-use crate::keys::{Key, KeyPlace, KeySource, OpenKeys};
 use alloy::primitives::Address;
+use billing::OnlyFollows;
+use chain::Signatory;
+use config::{ChainConfig, KeyRef, KeysConfig};
+use keys::{Key, KeyPlace, KeySource, OpenKeys};
 use std::sync::Arc;
 
 /// The keys of one chain, each of another account.

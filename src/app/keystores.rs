@@ -1,9 +1,9 @@
 //! `merchant-signer keys`: encrypted keystores are made, filled and listed.
 
-use crate::billing::{Family, spell_address};
-use crate::keys;
 use alloy::primitives::Address;
+use billing::{Family, spell_address};
 use clap::Subcommand;
+use keys;
 use secrecy::SecretString;
 use std::error::Error;
 use std::io::{self, BufRead as _, IsTerminal as _};

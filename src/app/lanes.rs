@@ -3,11 +3,11 @@
 
 use super::StartError;
 use super::connect::Connected;
-use crate::billing::{OnlyFollows, PeriodNaming, spell_address};
-use crate::chain::Inspect;
-use crate::config::NewWork;
-use crate::engine::{Lane, LaneSet, Siblings, SigningLanes, Watcher};
-use crate::journal::{Journal, KnownLane};
+use billing::{OnlyFollows, PeriodNaming, spell_address};
+use chain::Inspect;
+use config::NewWork;
+use engine::{Lane, LaneSet, Siblings, SigningLanes, Watcher};
+use journal::{Journal, KnownLane};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

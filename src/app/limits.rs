@@ -1,8 +1,8 @@
 //! Whether the limits of a chain hold: one over what nobody but the caller states limits nothing.
 
-use crate::config::ChainConfig;
-use crate::contract::Profile;
-use crate::engine::Lane;
+use config::ChainConfig;
+use contract::Profile;
+use engine::Lane;
 use tracing::{info, warn};
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.
@@ -62,7 +62,7 @@ pub(super) fn faults(config: &ChainConfig, profile: &Profile) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use config::Config;
 
     const REFERENCE: &str = "profile = \"reference\"\n\
         constants.merKey = \"0x00000000000000000000000000000000000000a1\"\n";

@@ -1,13 +1,11 @@
 //! The ledger, line by line: from the journal itself or, while a Signer holds it, from that Signer.
 
 use super::remote::{Remote, RemoteNeed};
-use crate::clock::Clock;
-use crate::config::Config;
 use crate::http::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage, TokenNames};
-use crate::journal::{
-    FullLedger, Journal, LedgerFilter, LedgerOrder, LedgerPlace, OpenError, Refusals,
-};
+use config::Config;
+use host::clock::Clock;
 use jiff::Timestamp;
+use journal::{FullLedger, Journal, LedgerFilter, LedgerOrder, LedgerPlace, OpenError, Refusals};
 use std::error::Error;
 
 /// Which lines are wanted, and where the Signer is that may hold the journal.

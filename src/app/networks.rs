@@ -1,10 +1,10 @@
 //! `merchant-signer networks`: gives a network another id of the platform, with all its claims; or has it billed
 //! through another contract, or by another name of its periods.
 
-use crate::billing::{PlatformChainId, spell_address};
-use crate::config::{Config, JournalPlace};
-use crate::contract::Profile;
-use crate::journal::{Accepting, Journal, NotRenamed, OpenError, Renaming};
+use billing::{PlatformChainId, spell_address};
+use config::{Config, JournalPlace};
+use contract::Profile;
+use journal::{Accepting, Journal, NotRenamed, OpenError, Renaming};
 use std::error::Error;
 
 /// Why a network keeps its id. Nothing was changed.

@@ -4,9 +4,9 @@ mod instances;
 mod status;
 
 use super::remote::{Remote, RemoteError, RemoteNeed};
-use crate::config::{Asking, Config};
 use crate::http::{EventCharge, EventPage, EventRow, Reloaded, Replayed, WebhookReport};
 use clap::{Args, Subcommand};
+use config::{Asking, Config};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -1,6 +1,6 @@
 //! Has refusals written down, behind the requests that heard them.
 
-use crate::journal::{Journal, Refusals, Unkept};
+use journal::{Journal, Refusals, Unkept};
 use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};

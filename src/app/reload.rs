@@ -8,10 +8,10 @@ use super::connect::{self, Connected};
 use super::lanes::{self, Lanes};
 use super::{Machine, Running, limits, look_once};
 use crate::auth::Callers;
-use crate::config::{Changes, Config, ConfigErrors};
-use crate::engine::{LaneSet, Watcher};
 use crate::http::ReloadRequest;
 use crate::telemetry;
+use config::{Changes, Config, ConfigErrors};
+use engine::{LaneSet, Watcher};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -170,7 +170,7 @@ impl Running {
 
 /// Those who look after lanes.
 fn watchers_of(lanes: &LaneSet) -> Vec<Watcher> {
-    let watcher = |lane: &Arc<crate::engine::Lane>| {
+    let watcher = |lane: &Arc<engine::Lane>| {
         let every = lane.chain.facts().poll_interval;
         Watcher { lane: Arc::clone(lane), every }
     };

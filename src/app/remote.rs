@@ -4,8 +4,8 @@ use crate::auth::{
     self, AnswerParts, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER, UnprovenAnswer,
     verify_answer,
 };
-use crate::clock::Clock;
-use crate::config::{Asking, Caller, Rights};
+use config::{Asking, Caller, Rights};
+use host::clock::Clock;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder, Url};
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! The certificate of the port: taken anew when its files change, and told before it ends.
 
-use crate::clock::Clock;
-use crate::tls::{Renewal, Tls, Validity};
+use host::clock::Clock;
+use host::tls::{Renewal, Tls, Validity};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};

@@ -1,7 +1,7 @@
 //! How open batches are treated, as a chain's configuration says it.
 
-use crate::billing::{Again, Rules};
-use crate::config::{FamilyConfig, Replacement};
+use billing::{Again, Rules};
+use config::{FamilyConfig, Replacement};
 use std::time::Duration;
 
 /// How open batches are treated.

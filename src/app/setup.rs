@@ -1,9 +1,9 @@
 //! How this process is set up, for the journal and for the machines that share it.
 
 use super::connect::Connected;
-use crate::billing::{PeriodNaming, spell_address};
-use crate::journal::Setup;
 use alloy::primitives::keccak256;
+use billing::{PeriodNaming, spell_address};
+use journal::Setup;
 
 /// All that money depends on, of every chain.
 pub(super) fn of(chains: &[Connected]) -> Setup {

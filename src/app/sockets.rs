@@ -3,7 +3,7 @@
 
 use super::supervisor::Supervisor;
 use super::{BACKLOG, SEND_BUFFER, StartError};
-use crate::config::HttpConfig;
+use config::HttpConfig;
 use listenfd::ListenFd;
 use rustix::net::{listen, sockopt};
 use std::io;

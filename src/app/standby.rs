@@ -3,10 +3,10 @@
 
 use super::connect::Connected;
 use super::{Sockets, StartError, fitness, renewal, setup};
-use crate::config::Config;
 use crate::http::{self, Forwarder, StandbyDoor};
-use crate::journal::{Journal, Outbox, Standby, StandbySight, Turn};
+use config::Config;
 use door::serve;
+use journal::{Journal, Outbox, Standby, StandbySight, Turn};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;

@@ -5,14 +5,14 @@ mod prove;
 
 use super::export::time;
 use super::lines::{self, LinesWanted};
-use crate::billing::whole;
-use crate::config::Config;
 use crate::http::{ChargeRow, TokenNames, sheet};
-use crate::node::Dial;
 use alloy::primitives::U256;
+use billing::whole;
 use clap::Args;
+use config::Config;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use node::Dial;
 use prove::{Prover, TransferProof};
 use std::collections::BTreeMap;
 use std::error::Error;

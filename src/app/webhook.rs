@@ -2,10 +2,10 @@
 //! signed as the platform signs its callbacks. It has a thread of its own, and nothing waits for it.
 
 use crate::auth::{self, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER};
-use crate::config::{OutboundConfig, WebhookConfig};
-use crate::engine::Engine;
 use crate::http::{EventPage, EventRow, EventsUnread, NEWEST, WebhookDesk, events_after};
-use crate::journal::UntakenEvent;
+use config::{OutboundConfig, WebhookConfig};
+use engine::Engine;
+use journal::UntakenEvent;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, Url, redirect};
 use std::error::Error;

@@ -8,7 +8,7 @@
 //! message is known by its signature alone, whoever's share it is in: a caller that gets another label stays known.
 
 use super::{AuthError, CLOCK_WINDOW_SECONDS, JudgedMessages, Proven};
-use crate::config::Caller;
+use config::Caller;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::Rights;
+use config::Rights;
 
 const NOW: i64 = 1_767_225_600;
 const SECRET: &str = "rotate-me-2026-golden";

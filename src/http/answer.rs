@@ -1,12 +1,12 @@
 //! What callers are told: one envelope, and one exhaustive match from every outcome to its code.
 
 use super::turned_away::TurnedAway;
-use crate::billing::{Digits, Family, Refused, Satisfied, spell_address};
-use crate::chain::ChainError;
-use crate::engine::{Answer, HowFar, NoVerdict, Rehearsed, Sent};
 use alloy::primitives::{B256, U256};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use billing::{Digits, Family, Refused, Satisfied, spell_address};
+use chain::ChainError;
+use engine::{Answer, HowFar, NoVerdict, Rehearsed, Sent};
 use serde::Serialize;
 use serde_json::value::RawValue;
 

@@ -1,7 +1,7 @@
 //! What callers take of the Signer while it works for them: each has a budget of its own, which no other can fill,
 //! and whoever has used his up is told so by name.
 
-use crate::config::HttpConfig;
+use config::HttpConfig;
 use door::{Owner, Share, Shares};
 use std::fmt;
 use std::sync::Arc;

@@ -11,19 +11,19 @@ use super::AppState;
 use super::answer::{HttpReply, envelope};
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
-use crate::billing::{
-    BatchId, BatchState, CallerLabel, FailCode, Family, PlanId, PlatformChainId, SubscribeId,
-    UserHash, parse_address,
-};
-use crate::engine::NoVerdict;
-use crate::journal::{
-    FullLedger, Journal, JournalError, LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch,
-    REFUSED,
-};
 use alloy::primitives::{Address, B256};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use billing::{
+    BatchId, BatchState, CallerLabel, FailCode, Family, PlanId, PlatformChainId, SubscribeId,
+    UserHash, parse_address,
+};
+use engine::NoVerdict;
+use journal::{
+    FullLedger, Journal, JournalError, LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch,
+    REFUSED,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

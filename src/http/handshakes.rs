@@ -2,9 +2,9 @@
 
 use super::AppState;
 use super::sampled::no_tls;
-use crate::config::HttpConfig;
-use crate::tls::Tls;
+use config::HttpConfig;
 use door::{Handshakes, Terms};
+use host::tls::Tls;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;

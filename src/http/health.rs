@@ -4,14 +4,14 @@
 use super::AppState;
 use super::instances::shown as shown_instances;
 use super::turned_away::TurnedAway;
-use crate::billing::{BatchId, PlatformChainId};
-use crate::engine::{Hindrance, Lane, LaneSet, SigningLanes};
-use crate::node::NodeView;
 use crate::telemetry::classic;
-use crate::tls::{Tls, Validity, shown};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use billing::{BatchId, PlatformChainId};
+use engine::{Hindrance, Lane, LaneSet, SigningLanes};
+use host::tls::{Tls, Validity, shown};
+use node::NodeView;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

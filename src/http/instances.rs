@@ -1,6 +1,6 @@
 //! The Signers that share a journal, as readiness tells of them.
 
-use crate::journal::Instance;
+use journal::Instance;
 use serde_json::{Value, json};
 
 /// All of them.

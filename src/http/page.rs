@@ -5,15 +5,15 @@ use super::AppState;
 use super::answer::envelope;
 use super::troubles::StandingTrouble;
 use super::{figures, tokens};
-use crate::billing::{Family, coin_symbol};
-use crate::chain::Vitals;
-use crate::engine::{LaneSet, SigningLanes};
 use alloy::primitives::U256;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use billing::{Family, coin_symbol};
+use chain::Vitals;
+use engine::{LaneSet, SigningLanes};
 use serde::Serialize;
 use std::sync::Arc;
 

@@ -9,22 +9,22 @@ mod spelling;
 
 use super::answer::HttpReply;
 use super::*;
-use crate::billing::{
-    BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, ClaimedBy, Digits, Entry,
-    FailCode, InBlocks, Item, NamedRequest, Period, PeriodNaming, PlanId, Refused, RequestId,
-    Retry, Satisfied, Scalar, Signed, SubscribeId, UserHash,
-};
-use crate::chain::Facts;
-use crate::config::JournalConfig;
-use crate::engine::{Answer, HowFar, LaneSet, NamedTransaction, Rehearsed, Sent};
-use crate::journal::{Binding, Journal, LaneId, Network, Origin, Proposal, Sealed};
 use alloy::primitives::{Address, B256, U256};
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse as _;
+use billing::{
+    BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, ClaimedBy, Digits, Entry,
+    FailCode, InBlocks, Item, NamedRequest, Period, PeriodNaming, PlanId, Refused, RequestId,
+    Retry, Satisfied, Scalar, Signed, SubscribeId, UserHash,
+};
+use chain::Facts;
+use config::JournalConfig;
+use engine::{Answer, HowFar, LaneSet, NamedTransaction, Rehearsed, Sent};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
+use journal::{Binding, Journal, LaneId, Network, Origin, Proposal, Sealed};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,11 +1,11 @@
 //! A name for each request, in every line that is logged for it and in its answer: the trace id of its
 //! `traceparent` header, or one by chance.
 
-use crate::spans::RequestTrace;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
+use spans::RequestTrace;
 use tracing::{Instrument as _, info_span};
 
 /// The header of an answer that tells it.

@@ -1,8 +1,8 @@
 //! What stands in the way of each chain, since when, and what to do: for the page.
 
 use super::AppState;
-use crate::billing::{PlatformChainId, coin_symbol};
-use crate::engine::{Obstacle, SigningLanes};
+use billing::{PlatformChainId, coin_symbol};
+use engine::{Obstacle, SigningLanes};
 use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,10 +3,10 @@
 use super::budgets::{CallerBudget, UsedUp};
 use super::wire::Malformed;
 use crate::auth::AuthError;
-use crate::billing::{Family, NotAdmitted, PlanId, PlatformChainId};
-use crate::journal::OtherPause;
 use axum::http::StatusCode;
+use billing::{Family, NotAdmitted, PlanId, PlatformChainId};
 use door::NotRead;
+use journal::OtherPause;
 
 /// Why a request did not reach the engine. Every variant means: nothing was signed or sent.
 #[derive(Debug, thiserror::Error)]

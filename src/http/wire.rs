@@ -7,7 +7,7 @@ mod options;
 
 use options::Options;
 
-use crate::billing::{BadField, Entry, Mode, PlatformChainId, RequestId, Scalar};
+use billing::{BadField, Entry, Mode, PlatformChainId, RequestId, Scalar};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::btree_map::Entry as Place;

@@ -3,10 +3,10 @@
 mod money;
 
 use super::sheet::{Labels, Samples, Sheet};
-use crate::billing::{Family, PlatformChainId, spell_address};
-use crate::chain::Vitals;
-use crate::engine::{Gate, Lane, LaneSet, Obstacle, SigningLanes, Tally};
 use alloy::primitives::U256;
+use billing::{Family, PlatformChainId, spell_address};
+use chain::Vitals;
+use engine::{Gate, Lane, LaneSet, Obstacle, SigningLanes, Tally};
 use std::sync::Arc;
 use std::time::Duration;
 use strum::IntoEnumIterator;
@@ -136,7 +136,7 @@ fn tell_head(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
         ("chain_head", "Number of the newest block seen"),
         each(chains, |chain| Some(chain.lane.pulse().map_or(0, |pulse| whole(pulse.head)))),
     );
-    let time = |of: fn(&crate::chain::Pulse) -> u64| {
+    let time = |of: fn(&chain::Pulse) -> u64| {
         each(chains, move |chain| {
             let time = chain.lane.pulse().map(|pulse| of(&pulse)).filter(|time| *time > 0)?;
             Some(Duration::from_secs(time).as_secs_f64())
@@ -241,7 +241,7 @@ fn tell_ends(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     sheet.counters(
         ("signed_again", "Further transactions that were signed for open batches"),
         many(chains, |chain| {
-            let of = |(kind, _): (&crate::engine::SignedAgain, &u64)| {
+            let of = |(kind, _): (&engine::SignedAgain, &u64)| {
                 let signed = chain.sum(|tally| tally.signed_again.get(kind).copied()).sum();
                 ([of_chain(chain.id), ("kind", kind.word().to_owned())], signed)
             };

@@ -2,7 +2,7 @@
 
 use super::chains::count;
 use super::sheet::Sheet;
-use crate::journal::{Instance, StandbySight};
+use ::journal::{Instance, StandbySight};
 use prometheus_client::encoding::text::encode_eof;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::chains::whole;
 use super::sheet::Sheet;
-use crate::journal::{Figures, Journal, Refusals};
+use ::journal::{Figures, Journal, Refusals};
 use std::sync::atomic::Ordering;
 
 /// Tells everything of the journal.

@@ -2,8 +2,8 @@
 
 use super::chains::{ChainNow, of_chain, whole};
 use super::sheet::{Labels, Samples, Sheet};
-use crate::billing::PlatformChainId;
-use crate::node::{NodeTraffic, NodeView, State};
+use billing::PlatformChainId;
+use node::{NodeTraffic, NodeView, State};
 use strum::IntoEnumIterator;
 
 /// One node at one moment.
@@ -71,8 +71,7 @@ fn tell_traffic(sheet: &mut Sheet, nodes: &[NodeNow]) {
     sheet.counters(("node_errors", "Questions that a node did not answer, by method"), errors);
     let unanswered = |node: &NodeNow| {
         let reasons = node.traffic.unanswered.iter();
-        let of =
-            |(why, count): &(crate::node::NoAnswer, u64)| (node.with("reason", why.word()), *count);
+        let of = |(why, count): &(node::NoAnswer, u64)| (node.with("reason", why.word()), *count);
         reasons.map(of).collect::<Vec<_>>()
     };
     sheet.counters(

@@ -4,9 +4,8 @@
 //! finds no room or is not taken is counted and lost.
 
 use super::sheet::Sheet;
-use crate::config::{OutboundConfig, TracesConfig};
-use crate::spans;
 use async_trait::async_trait;
+use config::{OutboundConfig, TracesConfig};
 use opentelemetry::Context;
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{SpanId, TraceId, TracerProvider as _};
@@ -19,6 +18,7 @@ use opentelemetry_sdk::trace::{
     SdkTracerProvider, Span, SpanData, SpanExporter, SpanProcessor,
 };
 use reqwest::{Client, redirect};
+use spans;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -277,7 +277,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::RpcUrl;
+    use config::RpcUrl;
     use opentelemetry::trace::Tracer as _;
     use std::time::Instant;
 

@@ -29,7 +29,7 @@ const settingsOf = (path) =>
   path.endsWith(".yul") ? yul : path.endsWith("Billing.sol") ? thrifty : settings;
 
 // What the Signer embeds: the code alone, beside its source.
-const embedded = ["src/chain/evm/Aggregate.sol", "src/chain/reads/Reader.yul"];
+const embedded = ["crates/chain/src/evm/Aggregate.sol", "crates/chain/src/reads/Reader.yul"];
 const sources = readdirSync(here)
   .filter((name) => name.endsWith(".sol"))
   .sort()

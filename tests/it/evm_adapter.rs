@@ -10,24 +10,22 @@ use std::time::Duration;
 use alloy::primitives::{Address, B256, Bytes, U256, address};
 use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolValue as _;
-use merchant_signer::billing::{
+use billing::{
     Admitted, AttemptKind, Charge, Entry, FailCode, Family, InBlocks, Item, Judged, NonceView,
     Opinion, Period, PlatformChainId, Scalar, Signed, judge,
 };
-use merchant_signer::chain::evm::{self, EvmChain, EvmParts};
-use merchant_signer::chain::{
-    Chain, ChainError, Estimate, NotConnected, Signatory, SigningAccount, Unready,
-};
-use merchant_signer::clock::Clock;
-use merchant_signer::config::{
+use chain::evm::{self, EvmChain, EvmParts};
+use chain::{Chain, ChainError, Estimate, NotConnected, Signatory, SigningAccount, Unready};
+use config::{
     BillingConfig, ChainConfig, ChainKeys, Config, EvmConfig, FamilyConfig, FeeConfig, Finality,
     JournalConfig, KeyRef, L1Fee, NewWork, PolicyConfig, Replacement, RpcUrl, Wei,
 };
-use merchant_signer::contract::Profile;
-use merchant_signer::journal::{Journal, LaneId, Origin, Proposal};
-use merchant_signer::keys::{Key, KeySource};
-use merchant_signer::node::{Http, RealChain};
-use merchant_signer::policy::Meant;
+use contract::Profile;
+use host::clock::Clock;
+use journal::{Journal, LaneId, Origin, Proposal};
+use keys::{Key, KeySource};
+use node::{Http, RealChain};
+use policy::Meant;
 use serde_json::json;
 
 use crate::world::anvil::Anvil;

@@ -92,7 +92,7 @@ async fn collect_one_charges_the_period_that_the_clock_says() {
 
 /// `eth_call` without `to`: the constructor's answer.
 async fn deployless(chain: &Anvil, calls: &[Multicall3::Call3]) -> Vec<Multicall3::Result> {
-    let code = include_str!("../../src/chain/evm/Aggregate.hex");
+    let code = include_str!("../../crates/chain/src/evm/Aggregate.hex");
     let code: Bytes = code.trim().parse().unwrap();
     let data = [code.to_vec(), calls.to_vec().abi_encode()].concat();
     let asked = TransactionRequest::default().input(Bytes::from(data).into());

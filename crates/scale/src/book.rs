@@ -2,18 +2,18 @@
 
 use crate::sample::Sample;
 use alloy::primitives::{Address, B256, U256, keccak256};
-use futures_util::future::join_all;
-use merchant_signer::billing::{
+use billing::{
     AskedBy, Attempt, BatchId, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
     ChargeTerms, Denomination, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period,
     PeriodNaming, PlanId, PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord,
     UserHash, Verdict,
 };
-use merchant_signer::config::JournalConfig;
-use merchant_signer::journal::{
+use config::JournalConfig;
+use futures_util::future::join_all;
+use journal::{
     Binding, ClaimScope, Durable, Journal, LaneId, Network, Origin, Proposal, Sealed, Settlement,
 };
-use merchant_signer::policy::{Count, Unit};
+use policy::{Count, Unit};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

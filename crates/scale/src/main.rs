@@ -27,7 +27,7 @@ mod server;
 mod well;
 
 use book::{Book, SUBSCRIPTIONS};
-use merchant_signer::journal::Journal;
+use journal::Journal;
 use sample::{Sample, peak_mib, resident_mib};
 use std::path::{Path, PathBuf};
 use std::process::Command;

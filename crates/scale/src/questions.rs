@@ -5,14 +5,12 @@ use crate::book::{Book, PER_DAY_MS, Payers, START_MS, SUBSCRIPTIONS, customer};
 use crate::sample::{Sample, written};
 use crate::well::{self, Well};
 use alloy::primitives::Address;
-use merchant_signer::billing::{
+use billing::{
     CallerLabel, Entry, FailCode, Family, PlatformChainId, Refused, Scalar, SubscribeId, UserHash,
 };
-use merchant_signer::clock::Clock;
+use host::clock::Clock;
+use journal::{FullLedger, Journal, LedgerFilter, LedgerOrder, REFUSED, Refusals, RefusedRequest};
 use merchant_signer::http::{ChargeRow, JournalName, TokenNames};
-use merchant_signer::journal::{
-    FullLedger, Journal, LedgerFilter, LedgerOrder, REFUSED, Refusals, RefusedRequest,
-};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

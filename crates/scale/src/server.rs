@@ -6,11 +6,9 @@ use crate::questions::each_line;
 use crate::sample::Sample;
 use crate::{ROUNDS, room};
 use alloy::primitives::U256;
-use merchant_signer::clock::Clock;
+use host::clock::Clock;
+use journal::{FullLedger, HistoryHead, Journal, ServerConfig, Setup, Standby, Steps, Turn};
 use merchant_signer::http::ChargeRow;
-use merchant_signer::journal::{
-    FullLedger, HistoryHead, Journal, ServerConfig, Setup, Standby, Steps, Turn,
-};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;

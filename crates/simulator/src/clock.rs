@@ -1,6 +1,6 @@
 //! The time of the simulated machine: that of the paused runtime, on top of when it was started.
 
-use merchant_signer::clock::Clock;
+use host::clock::Clock;
 use std::cell::Cell;
 use tokio::time::Instant;
 

@@ -2,8 +2,8 @@
 
 use crate::disk::Files;
 use crate::world::{Side, World};
-use merchant_signer::config::JournalConfig;
-use merchant_signer::journal::{Audit, Journal};
+use config::JournalConfig;
+use journal::{Audit, Journal};
 use rusqlite::Connection;
 use std::fs;
 

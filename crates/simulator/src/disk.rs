@@ -7,7 +7,7 @@ use crate::mutants::Mutant;
 use crate::town::biller;
 use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::B256;
-use merchant_signer::journal::Disk;
+use journal::Disk;
 use rusqlite::Connection;
 use std::fmt;
 use std::fs;
@@ -32,8 +32,7 @@ impl Files {
         for name in ["new", "live", "backup", "crash", "synced", "newer", "look"] {
             fs::create_dir_all(root.join(name)).expect("the directory is ours");
         }
-        merchant_signer::journal::Journal::initialise(&root.join("new").join(NAMES[0]))
-            .expect("a new journal");
+        journal::Journal::initialise(&root.join("new").join(NAMES[0])).expect("a new journal");
         files
     }
 

@@ -7,7 +7,7 @@ use crate::mutants::Mutant;
 use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::{B256, keccak256};
 use async_trait::async_trait;
-use merchant_signer::node::{Dial, Exchange, NoReply, Reply, Target, Undialable};
+use node::{Dial, Exchange, NoReply, Reply, Target, Undialable};
 use sandbox_chains::eth;
 use sandbox_chains::tron::http::Port;
 use sandbox_chains::tron::tx::Tx;

@@ -46,9 +46,9 @@ mod worlds;
 mod tests;
 
 use callers::Callers;
+use config::Config;
 use dice::Log;
 use disk::Files;
-use merchant_signer::config::Config;
 use mutants::Mutant;
 use parking_lot::Mutex;
 use process::{Answers, Health, Process, Told};

@@ -6,7 +6,7 @@ use crate::exchange::{Place, Question};
 use crate::mutants::Mutant;
 use crate::world::{Side, World};
 use alloy::sol_types::SolEvent as _;
-use merchant_signer::node::Reply;
+use node::Reply;
 use sandbox_chains::contracts::Careless;
 use sandbox_chains::eth;
 use sandbox_chains::tron::http::Port;

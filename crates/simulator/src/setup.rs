@@ -4,7 +4,7 @@ use crate::mutants::Mutant;
 use crate::scene::{Change, GUARD, Scene, Shape};
 use crate::town::{NAMES, Places, Towns};
 use crate::world::Side;
-use merchant_signer::config::Config;
+use config::Config;
 use sandbox_chains::tron::address::base58;
 use sandbox_chains::tron::{Tron, Witness};
 use std::path::Path;

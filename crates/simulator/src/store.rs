@@ -11,9 +11,7 @@ use alloy::signers::k256::ecdsa::{Signature, SigningKey};
 use alloy::signers::k256::sha2::Sha256;
 use alloy::signers::local::PrivateKeySigner;
 use async_trait::async_trait;
-use merchant_signer::keys::{
-    Key, KeyError, KeyPlace, KeySource, OpenKeys, SigningStore, StoreError, StoreFault,
-};
+use keys::{Key, KeyError, KeyPlace, KeySource, OpenKeys, SigningStore, StoreError, StoreFault};
 use std::fmt;
 use std::future::pending;
 use std::time::Duration;

@@ -5,11 +5,11 @@ use super::paper::{Ink, Paper};
 use super::report::Row;
 use super::{Error, signer};
 use clap::Parser;
+use config::Config;
+use journal::Journal;
 use merchant_signer::app::copies;
 use merchant_signer::app::totals::{self, TotalsCommand};
-use merchant_signer::config::Config;
-use merchant_signer::journal::Journal;
-use merchant_signer::node::Http;
+use node::Http;
 use std::path::Path;
 
 /// As the command line of the program has it.

@@ -3,11 +3,11 @@
 use super::scheduler::{CALLER, OPERATOR, OPERATOR_SECRET, SECRET};
 use super::side::{BILLER, Side};
 use super::{Error, Options, SIGNER_PORT, front};
+use config::Config;
+use journal::Journal;
 use merchant_signer::app::{self, Running};
-use merchant_signer::config::Config;
-use merchant_signer::journal::Journal;
-use merchant_signer::node::Http;
 use merchant_signer::telemetry;
+use node::Http;
 use sandbox_chains::town::wallet;
 use sandbox_platform::{Platform, SYMBOL};
 use std::io::Write as _;

@@ -1,5 +1,7 @@
 //! The platform, the Signer and the merchant of a test.
 
+use config::Config;
+use journal::Journal;
 use merchant::Client;
 use merchant::callback::{Callback, Event, Receiver, web};
 use merchant::client::LinkRequest;
@@ -9,9 +11,7 @@ use merchant::tls::Tls;
 use merchant::types::{ChainId, Chargeable, PlanId, SubscriptionType};
 use merchant::{CallError, Full};
 use merchant_signer::app;
-use merchant_signer::config::Config;
-use merchant_signer::journal::Journal;
-use merchant_signer::node::Http;
+use node::Http;
 use parking_lot::Mutex;
 use sandbox_chains::town::wallet;
 use sandbox_platform::platform::{EVM_CHAIN, Side, TRON_CHAIN};

@@ -3,7 +3,7 @@
 use super::Controlled;
 use super::instances::{self, ReadyInstance};
 use crate::app::remote::{Remote, RemoteNeed};
-use crate::config::Asking;
+use config::Asking;
 use serde::Deserialize;
 use serde_json::Value;
 use std::error::Error;

@@ -1,13 +1,13 @@
 //! Holds lines of the ledger against the records that the chain's nodes have of their transactions.
 
 use super::{SumGroup, amount, day, is_charged, token};
-use crate::billing::{Family, parse_address, spell_address};
-use crate::chain::{Records, TokenOfWallet, TxOnRecord};
-use crate::config::Config;
 use crate::http::{ChargeRow, TokenNames};
-use crate::node::{Dial, NoAgreement};
 use alloy::primitives::{B256, U256};
+use billing::{Family, parse_address, spell_address};
+use chain::{Records, TokenOfWallet, TxOnRecord};
+use config::Config;
 use futures_util::future::join_all;
+use node::{Dial, NoAgreement};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 

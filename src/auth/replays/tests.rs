@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Caller, Rights};
+use config::{Caller, Rights};
 
 fn message(byte: u8, at_unix_seconds: i64) -> Proven {
     message_of("k", byte, at_unix_seconds)

@@ -3,9 +3,9 @@
 use super::super::answer::spell_hash;
 use super::JournalName;
 use super::tokens::TokenNames;
-use crate::billing::{Period, spell_address, whole};
-use crate::journal::{KeptRefusal, LedgerEntry, LedgerLine, REFUSED, Resolution};
 use alloy::primitives::U256;
+use billing::{Period, spell_address, whole};
+use journal::{KeptRefusal, LedgerEntry, LedgerLine, REFUSED, Resolution};
 use serde::{Deserialize, Serialize};
 
 /// A charge or a refusal, and all that is known of it. Ids, amounts and fees are digits in text: 64 and 256 bits fit

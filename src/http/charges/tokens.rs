@@ -1,9 +1,9 @@
 //! What tokens are called, and their amounts as people write them.
 
-use crate::billing::{PlatformChainId, whole};
-use crate::config::{Config, TokenLimits};
-use crate::engine::LaneSet;
 use alloy::primitives::{Address, U256};
+use billing::{PlatformChainId, whole};
+use config::{Config, TokenLimits};
+use engine::LaneSet;
 use std::collections::{BTreeMap, HashMap};
 
 /// The operator's names for tokens and how many decimals they have, by chain and address: `policy.tokens` and

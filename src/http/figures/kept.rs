@@ -1,7 +1,7 @@
 //! Slots of figures in which everything is decided: kept, so that a page over a month does not add all of it up each time.
 
 use super::FigureSlot;
-use crate::billing::PlatformChainId;
+use billing::PlatformChainId;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 //! more is said than is known.
 
 use super::*;
-use crate::config::Peers;
-use crate::tls::{Tls, TlsFiles};
+use config::Peers;
+use host::tls::{Tls, TlsFiles};
 use rcgen::{CertificateParams, KeyPair};
 use std::collections::BTreeMap;
 use std::future::pending;

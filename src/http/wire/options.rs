@@ -2,7 +2,7 @@
 //! guessed at: a dry run that nobody notices moves money.
 
 use super::{Malformed, Object};
-use crate::billing::{Mode, RequestId};
+use billing::{Mode, RequestId};
 
 /// The options, as they are spelt.
 const OPTIONS: [&str; 3] = ["requestId", "mode", "dryRun"];

@@ -1,9 +1,9 @@
 //! What is told of the accounts that sign, and of what they may spend: of a chain, and of each of its accounts.
 
 use super::{ChainNow, Sheet, each, many, of_chain, ratio, whole};
-use crate::chain::{FreeResources, Vitals};
-use crate::engine::Lane;
 use alloy::primitives::U256;
+use chain::{FreeResources, Vitals};
+use engine::Lane;
 use std::sync::Arc;
 
 /// Tells it.
@@ -68,7 +68,7 @@ fn tell_runway(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             "What is left of a limit of the configuration: 1 all of it, 0 nothing",
         ),
         many(chains, |chain| {
-            let of = |room: crate::chain::Headroom| {
+            let of = |room: chain::Headroom| {
                 let left = room.most.saturating_sub(room.taken);
                 ([of_chain(chain.id), ("limit", room.limit)], ratio(left, room.most))
             };

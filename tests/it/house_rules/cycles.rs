@@ -7,7 +7,7 @@
 use super::layers::module_of;
 use super::none;
 use super::rust::{Named, leaves, paths, without_tests};
-use super::tree::product;
+use super::tree::{CRATES, product};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::Item;
 
@@ -32,7 +32,10 @@ impl Program {
     /// From the root of the crate, what a path in `module` names.
     fn absolute(module: &Module, path: &Named) -> Option<Module> {
         match path.first().map(String::as_str) {
-            Some("crate") => Some(path.get(1..)?.to_vec()),
+            Some("crate") => {
+                let inside = module.first().filter(|name| CRATES.contains(&name.as_str()));
+                Some([inside.cloned().as_slice(), path.get(1..)?].concat())
+            }
             Some("self") => Some([module, path.get(1..)?].concat()),
             Some("super") => {
                 let climbed = path.iter().take_while(|part| *part == "super").count();

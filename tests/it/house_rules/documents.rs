@@ -3,7 +3,7 @@
 use super::none;
 use super::rust::texts;
 use super::tree::{documents, product, root, shown, text};
-use merchant_signer::billing::BatchState;
+use billing::BatchState;
 use strum::IntoEnumIterator;
 
 /// Where the words for the states of a batch are explained.
@@ -126,7 +126,9 @@ fn named_paths(document: &str) -> Vec<String> {
     let part_of_path = |c: char| c.is_alphanumeric() || "_-./{},*:".contains(c);
     document
         .split(|c| !part_of_path(c))
-        .filter(|name| ["src/", "tests/", "config/", "docs/"].iter().any(|at| name.starts_with(at)))
+        .filter(|name| {
+            ["src/", "crates/", "tests/", "config/", "docs/"].iter().any(|at| name.starts_with(at))
+        })
         .map(|name| name.split(['*', ':']).next().unwrap_or(name).trim_end_matches(['.', ',']))
         .filter(|name| !name.contains("node_modules"))
         .flat_map(spelled_out)

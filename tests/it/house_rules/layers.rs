@@ -1,72 +1,26 @@
-//! Which module may know which. The table in docs/architecture.md is this one.
+//! Which part may know which. Of crates Cargo says it; of the modules of the program this table does. The table in
+//! docs/architecture.md is both.
 
 use super::none;
 use super::rust::{paths, without_tests};
-use super::tree::{product, root, shown, text};
-use std::path::Path;
+use super::tree::{CRATES, product, root, shown, text};
+use std::path::{Path, PathBuf};
 
-/// What each module may know of the crate. Read from the top: nobody may know a module further down.
-const LAYERS: [(&str, &[&str]); 17] = [
-    ("billing", &[]),
-    ("clock", &[]),
-    ("owner_only", &[]),
-    ("spans", &[]),
-    ("tls", &["owner_only"]),
-    ("config", &["billing", "clock", "owner_only", "tls"]),
-    ("policy", &["billing", "config"]),
-    ("auth", &["config"]),
-    ("keys", &["billing", "clock", "config", "owner_only", "policy"]),
-    ("journal", &["billing", "clock", "config", "owner_only", "policy", "spans"]),
-    ("contract", &["billing", "config"]),
-    ("node", &["config"]),
-    ("chain", &["billing", "clock", "config", "contract", "journal", "keys", "node", "policy"]),
-    ("engine", &["billing", "chain", "clock", "journal", "policy", "spans"]),
-    ("telemetry", &["billing", "chain", "config", "engine", "journal", "node", "spans"]),
-    (
-        "http",
-        &[
-            "auth",
-            "billing",
-            "chain",
-            "clock",
-            "config",
-            "engine",
-            "journal",
-            "node",
-            "policy",
-            "spans",
-            "telemetry",
-            "tls",
-        ],
-    ),
-    (
-        "app",
-        &[
-            "auth",
-            "billing",
-            "chain",
-            "clock",
-            "config",
-            "contract",
-            "engine",
-            "http",
-            "journal",
-            "keys",
-            "node",
-            "owner_only",
-            "policy",
-            "telemetry",
-            "tls",
-        ],
-    ),
+/// What each module of the program may know of the others. Read from the top: no module may know one further down.
+const MODULES: [(&str, &[&str]); 4] = [
+    ("auth", &[]),
+    ("telemetry", &[]),
+    ("http", &["auth", "telemetry"]),
+    ("app", &["auth", "http", "telemetry"]),
 ];
+
 /// Where the table stands for people.
 const ARCHITECTURE: &str = "docs/architecture.md";
 
 #[test]
-fn no_module_knows_one_that_it_may_not() {
+fn no_module_of_the_program_knows_one_that_it_may_not() {
     let mut faults = vec![];
-    for path in product() {
+    for path in product().into_iter().filter(|path| path.starts_with(root().join("src"))) {
         let module = module_of(&path);
         if module.iter().any(|name| name == "tests") {
             continue; // tests may know what they need
@@ -74,8 +28,8 @@ fn no_module_knows_one_that_it_may_not() {
         let Some(top) = module.first().filter(|top| *top != "lib" && *top != "main") else {
             continue;
         };
-        let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| name == top) else {
-            faults.push(format!("{}: {top} has no row in LAYERS", shown(&path)));
+        let Some((_, allowed)) = MODULES.iter().find(|(name, _)| name == top) else {
+            faults.push(format!("{}: {top} has no row in MODULES", shown(&path)));
             continue;
         };
         faults.extend(
@@ -88,56 +42,76 @@ fn no_module_knows_one_that_it_may_not() {
     none(&faults);
 }
 
-/// The modules at the root of the crate that a file names. It stands so many steps below the root.
+/// The modules at the root of the program that a file names. It stands so many steps below the root.
 fn known(path: &Path, depth: usize) -> Vec<String> {
     let from_root = |path: &Vec<String>| {
         let climbed = path.iter().take_while(|part| *part == "super").count();
         let from_here = path.first().is_some_and(|first| first == "crate");
         let top = if from_here { path.get(1) } else { path.get(climbed) };
         let counts = from_here || (climbed == depth && climbed > 0);
-        top.filter(|_| counts).filter(|top| LAYERS.iter().any(|row| row.0 == *top)).cloned()
+        top.filter(|_| counts).filter(|top| MODULES.iter().any(|row| row.0 == *top)).cloned()
     };
     paths(&without_tests(path)).iter().filter_map(from_root).collect()
 }
 
-/// `src/engine/lane.rs` is `engine`, `lane`.
+/// `crates/engine/src/lane.rs` is `engine`, `lane`, and so is its `crate::lane`; `src/http/page.rs` is `http`, `page`.
 pub(super) fn module_of(path: &Path) -> Vec<String> {
-    let inside = path.strip_prefix(root().join("src")).unwrap_or(path).with_extension("");
-    inside.iter().map(|part| part.to_string_lossy().into_owned()).collect()
+    let inside = path.strip_prefix(root()).unwrap_or(path).with_extension("");
+    let parts = inside.iter().map(|part| part.to_string_lossy().into_owned());
+    let mut parts: Vec<_> =
+        parts.filter(|part| !["crates", "src"].contains(&part.as_str())).collect();
+    if inside.starts_with("crates") && parts.last().is_some_and(|last| last == "lib") {
+        parts.pop();
+    }
+    parts
 }
 
 #[test]
-fn the_layers_have_an_order() {
-    for (at, (module, allowed)) in LAYERS.iter().enumerate() {
-        let above: Vec<_> = LAYERS.iter().take(at).map(|(name, _)| name).collect();
+fn the_modules_have_an_order() {
+    for (at, (module, allowed)) in MODULES.iter().enumerate() {
+        let above: Vec<_> = MODULES.iter().take(at).map(|(name, _)| name).collect();
         let lower: Vec<_> = allowed.iter().filter(|name| !above.contains(name)).collect();
         assert!(lower.is_empty(), "{module} would know {lower:?}, which are not above it");
     }
 }
 
-#[test]
-fn the_documented_layers_are_the_layers() {
-    let rows = LAYERS.iter().filter(|(module, _)| root().join(format!("src/{module}.rs")).exists());
-    let table = rows.map(|(module, allowed)| {
-        let allowed: Vec<_> = allowed.iter().map(|name| format!("`{name}`")).collect();
-        let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
-        format!("| `{module}` | {allowed} |")
-    });
-    let table = table.collect::<Vec<_>>().join("\n");
-    let documented = text(&root().join(ARCHITECTURE));
-    assert!(documented.contains(&table), "{ARCHITECTURE} has to hold these lines:\n{table}");
+/// The crates of the program that a crate of it depends on.
+fn dependencies(of: &str) -> Vec<&'static str> {
+    let manifest = text(&root().join("crates").join(of).join("Cargo.toml"));
+    let table = manifest.split_once("\n[dependencies]\n").map_or("", |(_, rest)| rest);
+    let table = table.split("\n[").next().unwrap_or_default();
+    let names =
+        |other: &&&str| table.lines().any(|line| line == format!("{other}.workspace = true"));
+    CRATES.iter().filter(names).copied().collect()
 }
 
-/// What a node says is read in one place, which has a budget.
+#[test]
+fn the_documented_layers_are_the_layers() {
+    let row = |name: &str, allowed: &[&str]| {
+        let allowed: Vec<_> = allowed.iter().map(|name| format!("`{name}`")).collect();
+        let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
+        format!("| `{name}` | {allowed} |")
+    };
+    let crates = CRATES.iter().map(|name| row(name, &dependencies(name)));
+    let documented = text(&root().join(ARCHITECTURE));
+    let tables = [
+        crates.collect::<Vec<_>>().join("\n"),
+        MODULES.map(|(module, allowed)| row(module, allowed)).join("\n"),
+    ];
+    for table in tables {
+        assert!(documented.contains(&table), "{ARCHITECTURE} has to hold these lines:\n{table}");
+    }
+}
+
 #[test]
 fn one_file_reads_what_nodes_say() {
-    let reads = |path: &&std::path::PathBuf| {
+    let reads = |path: &&PathBuf| {
         let shown = shown(path);
-        let meant = shown.starts_with("src/node") || shown.starts_with("src/chain");
+        let meant = shown.starts_with("crates/node/") || shown.starts_with("crates/chain/");
         let named = || paths(&without_tests(path));
         let of_json = |path: &Vec<String>| matches!(path.as_slice(), [first, .., last] if first == "serde_json" && last.starts_with("from_"));
         meant && !shown.contains("/tests") && named().iter().any(of_json)
     };
     let readers: Vec<String> = product().iter().filter(reads).map(|path| shown(path)).collect();
-    assert_eq!(readers, ["src/node/decode.rs"]);
+    assert_eq!(readers, ["crates/node/src/decode.rs"]);
 }

@@ -6,13 +6,21 @@ use std::path::{Path, PathBuf};
 /// Folders that hold Rust of ours.
 const CODE: [&str; 6] = ["src", "tests", "examples", "crates", "merchant", "sandbox"];
 
+/// The crates of the program, each after those that it depends on.
+pub(super) const CRATES: [&str; 11] = [
+    "billing", "host", "spans", "config", "policy", "contract", "node", "keys", "journal", "chain",
+    "engine",
+];
+
 pub(super) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every Rust file under `src`: the program.
+/// Every Rust file of the program and of its crates.
 pub(super) fn product() -> Vec<PathBuf> {
-    files(&root().join("src"), "rs")
+    let crates =
+        CRATES.iter().flat_map(|name| files(&root().join("crates").join(name).join("src"), "rs"));
+    files(&root().join("src"), "rs").into_iter().chain(crates).collect()
 }
 
 /// What stands before its routes, and before those of the inbox.

@@ -13,9 +13,9 @@ use crate::world::town::{Founding, Town};
 use alloy::consensus::{Transaction as _, TxEnvelope};
 use alloy::eips::Decodable2718 as _;
 use alloy::primitives::{Bytes, U256};
+use chain::evm::known_messages;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use merchant_signer::chain::evm::known_messages;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -24,7 +24,7 @@ fn change_words(answer: &mut Value, change: fn(&mut Vec<U256>)) {
     }
 }
 
-/// The same of `src/chain/reads/Reader.yul`: either the billing call and then funds, or lookups alone.
+/// The same of `crates/chain/src/reads/Reader.yul`: either the billing call and then funds, or lookups alone.
 fn changed_by_reader(told: &[u8], change: fn(&mut Vec<U256>)) -> Option<Vec<u8>> {
     let looked = *told.first()? > 1;
     let (billing, mut rest) = if looked {

@@ -5,11 +5,11 @@ use crate::world::signer::program;
 use crate::world::town::{Town, signer_address};
 use alloy::consensus::{SignableTransaction as _, TxEip1559};
 use alloy::primitives::{Address, Signature, TxKind, U256};
-use merchant_signer::billing::AttemptKind;
-use merchant_signer::keys::{
+use billing::AttemptKind;
+use keys::{
     Ask, KeyAnswer, KeyQuestion, KeyReply, Manifest, OpenedAs, SignAgain, frame, read_frame,
 };
-use merchant_signer::policy::{Meant, Refusal};
+use policy::{Meant, Refusal};
 use prost::Message as _;
 use std::io::{ErrorKind, Write as _};
 use std::net::Shutdown;

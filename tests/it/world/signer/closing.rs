@@ -1,7 +1,7 @@
 //! How every scenario ends: the journal is audited, backed up, and that backup is restored and audited.
 
 use super::program;
-use merchant_signer::journal::Journal;
+use journal::Journal;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::path::Path;

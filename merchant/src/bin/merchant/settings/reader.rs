@@ -1,7 +1,7 @@
 //! Reads values out of the file and the environment, and collects every fault instead of stopping at
 //! the first.
 
-use config::{Config, File, FileFormat, Value, ValueKind};
+use config_rs::{Config, File, FileFormat, Value, ValueKind};
 use secrecy::SecretString;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;

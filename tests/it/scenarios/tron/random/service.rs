@@ -2,16 +2,16 @@
 
 use crate::world::town::Town;
 use alloy::primitives::B256;
-use merchant_signer::billing::{Again, Entry, Family, ItemOutcome, Mode, Order, Rules, Scalar};
-use merchant_signer::chain::tron::{self, TronChain, TronParts};
-use merchant_signer::chain::{Signatory, SigningAccount};
-use merchant_signer::clock::Clock;
-use merchant_signer::config::{Config, FamilyConfig};
-use merchant_signer::contract::Profile;
-use merchant_signer::engine::{Answer, Engine, Lane, LaneSet, Watcher};
-use merchant_signer::journal::{Journal, LineOutcome, Recorded};
-use merchant_signer::keys::{Key, KeySource};
-use merchant_signer::node::Http;
+use billing::{Again, Entry, Family, ItemOutcome, Mode, Order, Rules, Scalar};
+use chain::tron::{self, TronChain, TronParts};
+use chain::{Signatory, SigningAccount};
+use config::{Config, FamilyConfig};
+use contract::Profile;
+use engine::{Answer, Engine, Lane, LaneSet, Watcher};
+use host::clock::Clock;
+use journal::{Journal, LineOutcome, Recorded};
+use keys::{Key, KeySource};
+use node::Http;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,0 +1,281 @@
+//! The EVM adapter: one account on one EVM chain, through its nodes.
+//!
+//! It reads, simulates, drafts, offers and looks. It never takes a nonce by itself, never keeps a
+//! transaction, and never decides what becomes of a charge.
+
+mod aggregate;
+mod before;
+pub mod conclude;
+mod confirm;
+mod delivery;
+mod draft;
+mod errors;
+mod fees;
+mod gas;
+mod head;
+mod identify;
+mod in_flight;
+mod inspect;
+mod known;
+mod l1_fee;
+mod look;
+mod milestones;
+mod node;
+mod observe;
+mod outcomes;
+mod preflight;
+mod reader;
+mod reads;
+mod redraft;
+mod seal;
+mod simulate;
+mod vitals;
+mod wire;
+
+use super::account::meet;
+use super::disputes::Disputes;
+use super::head::KeptHead;
+use super::{
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
+    Payer, Preflight, Pulse, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
+};
+use ::node::{
+    self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeId, NodeTraffic, NodeView, RealChain,
+    Trust,
+};
+use alloy::primitives::{Address, B256, Selector};
+use async_trait::async_trait;
+use billing::{Admitted, Attempt, AttemptKind, Charge, PlaceTakers, Sighting, Slot};
+use config::EvmConfig;
+use contract::{Looked, Profile};
+pub use errors::{known_messages, passing};
+pub(super) use fees::dearest;
+use gas::ONE_CHARGE;
+use head::EvmHead;
+use in_flight::InFlight;
+use journal::{Durable, Past};
+use known::EvmNodeFacts;
+use l1_fee::DataFee;
+use look::{LandedIn, Searched};
+use milestones::Milestones;
+use parking_lot::RwLock;
+use policy::Policy;
+pub(super) use seal::{EvmPreimage, signed_cost};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How an EVM chain is reached, and how it is treated.
+#[derive(Clone, Debug)]
+pub struct EvmParts {
+    /// The nodes.
+    pub fleet: Arc<Fleet<JsonRpc>>,
+    /// How the chain is treated.
+    pub config: Arc<EvmConfig>,
+}
+
+/// The fleet of an EVM chain's nodes. Nothing is asked yet.
+pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, nodes::UnusableUrl> {
+    let chain = RealChain::Eip155(config.eip155_id);
+    let seed = dial.seed();
+    let (timeout, a_day) = (config.rpc_timeout, config.max_requests_per_day);
+    let rules = FleetRules { chain, timeout, passing, a_day, seed };
+    Fleet::dial(dial, &config.rpc, &config.send_only, rules)
+}
+
+/// What a node has on record of a transaction; none where it does not answer.
+pub(super) async fn on_record(rpc: node::EvmAsker<'_>, hash: B256) -> Option<Option<TxOnRecord>> {
+    let Some(found) = node::receipt(rpc, hash).await.ok()? else { return Some(None) };
+    let (block, of) = (found.block_number(), found.block_hash);
+    (found.transaction_hash == hash).then_some(Some(TxOnRecord { block, of, logs: found.logs }))
+}
+
+/// One account on one EVM chain.
+#[derive(Debug)]
+pub struct EvmChain {
+    account: SigningAccount,
+    parts: EvmParts,
+    /// What is known of each node.
+    learnt: RwLock<BTreeMap<NodeId, EvmNodeFacts>>,
+    head: KeptHead<EvmHead>,
+    in_flight: Arc<InFlight>,
+    milestones: Milestones,
+    disputes: Disputes,
+    landed: parking_lot::Mutex<LandedIn>,
+    /// What the last billing that was drafted used, or else what the first is taken to use.
+    last_estimate: parking_lot::Mutex<Estimate>,
+    data_fee: DataFee,
+    searched: parking_lot::Mutex<Searched>,
+}
+
+impl EvmChain {
+    /// Connects. A node that does not answer is asked again at the next beat; one on another chain
+    /// is not used, and when all of them are, that is an error.
+    pub async fn connect(account: SigningAccount, parts: EvmParts) -> Result<Self, NotConnected> {
+        let configured = RealChain::Eip155(parts.config.eip155_id);
+        meet(&account.facts, &parts.fleet, configured).await?;
+        let payer = Payer::of(&account.facts);
+        Ok(Self {
+            account,
+            parts,
+            learnt: RwLock::default(),
+            head: KeptHead::unseen(),
+            in_flight: Arc::new(InFlight::of_account(payer)),
+            milestones: Milestones::default(),
+            disputes: Disputes::default(),
+            landed: parking_lot::Mutex::default(),
+            last_estimate: parking_lot::Mutex::new(ONE_CHARGE),
+            data_fee: DataFee::default(),
+            searched: parking_lot::Mutex::default(),
+        })
+    }
+}
+
+#[async_trait]
+impl Chain for EvmChain {
+    fn facts(&self) -> &Facts {
+        &self.account.facts
+    }
+
+    fn profile(&self) -> &Profile {
+        &self.account.profile
+    }
+
+    fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector {
+        let profile = self.account.profiles.of_slot(slot);
+        profile.as_ref().unwrap_or(&self.account.profile).selector()
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.account.policy
+    }
+
+    fn signs(&self) -> bool {
+        self.account.signs()
+    }
+
+    fn key_held(&self) -> Option<&'static str> {
+        self.account.key_held()
+    }
+
+    fn max_in_flight(&self) -> u64 {
+        let held = self.known().map_or(u64::MAX, |known| known.held_at_once);
+        held.min(self.account.facts.max_in_flight)
+    }
+
+    fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
+        self.head.pulses()
+    }
+
+    fn unready(&self) -> Option<ChainError> {
+        let unready = self.account.key_trouble().or_else(|| self.unready_now());
+        unready.or_else(|| self.account.not_permitted())
+    }
+
+    async fn look_after_key(&self) {
+        self.account.look_after_key().await;
+    }
+
+    async fn look_after_permission(&self) {
+        let asked = self.may_bill_anybody().await;
+        self.account.note_permission(&asked);
+    }
+
+    fn vitals(&self) -> Option<Vitals> {
+        self.vitals_now()
+    }
+
+    fn spread(&self) -> Duration {
+        self.parts.fleet.spread(Requests::EVM_LOOK)
+    }
+
+    fn traffic(&self) -> Vec<NodeTraffic> {
+        self.parts.fleet.traffic()
+    }
+
+    fn nodes(&self) -> Vec<NodeView> {
+        self.parts.fleet.views()
+    }
+
+    fn disputes(&self) -> Vec<LastingDispute> {
+        self.disputes.lasting()
+    }
+
+    fn trust(&self) -> Trust {
+        self.parts.fleet.trust()
+    }
+
+    async fn beat(&self) -> Result<Pulse, ChainError> {
+        Ok(self.observe().await?.pulse)
+    }
+
+    async fn glance(&self) -> Result<Pulse, ChainError> {
+        Ok(self.follow().await?.pulse)
+    }
+
+    async fn undenied_sent(&self) -> Result<MostSent, ChainError> {
+        self.undenied_nonce().await
+    }
+
+    async fn sent_before(&self, at_ms: i64) -> Result<Option<u64>, ChainError> {
+        self.nonce_before(at_ms).await.map(Some)
+    }
+
+    async fn most_sent(&self) -> Result<MostSent, ChainError> {
+        self.highest_nonce().await
+    }
+
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
+        self.looked_up(entries).await
+    }
+
+    async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
+        self.units_of(token).await
+    }
+
+    async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
+        let checked = self.check(charges).await;
+        if checked.is_err() {
+            self.account.note_permission(&checked);
+        }
+        checked
+    }
+
+    async fn draft(
+        &self,
+        good: &[Charge],
+        estimate: &Estimate,
+    ) -> Result<Box<dyn Draft>, ChainError> {
+        Ok(Box::new(self.compose(good, estimate).await?))
+    }
+
+    async fn redraft(
+        &self,
+        slot: &Slot<Durable<Attempt>>,
+        kind: AttemptKind,
+    ) -> Result<Box<dyn Draft>, ChainError> {
+        Ok(Box::new(self.recompose(slot, kind).await?))
+    }
+
+    async fn strangers(&self, from: u64, to: u64) -> Result<PlaceTakers, ChainError> {
+        self.learn(from, to).await
+    }
+
+    fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
+        self.account.remember(past.profiles);
+        for slot in open {
+            self.in_flight.of(slot);
+        }
+    }
+
+    async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
+        let signed = &attempt.get().signed;
+        self.in_flight.offered(signed.hash, &signed.raw);
+        self.offer(signed).await
+    }
+
+    async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting> {
+        self.sightings(slots).await
+    }
+}

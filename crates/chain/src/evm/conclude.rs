@@ -1,0 +1,367 @@
+//! From what each node testified to what became of one place in the account's line: a pure function.
+//!
+//! Only presence counts: a transaction that took the place, in a block that is canonical and final
+//! for the node that shows it, and the same one at as many nodes as have to agree. An error or a silence is
+//! no part of a testimony, so nothing can be concluded from one. One absence is: that a whole final block in
+//! which the account's nonce passes the place holds no transaction with it. It ends a batch and frees nothing.
+
+use ::node::shared;
+use alloy::primitives::{Address, B256, Bytes, Log, U256};
+use billing::{BlockRef, CallEnding, Landed, TxRecord};
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A block that a node holds at its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its number.
+    pub number: u64,
+    /// Its hash.
+    pub hash: B256,
+    /// Its timestamp, Unix seconds.
+    pub time: u64,
+}
+
+/// What a node says became of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The number of the block that it is in.
+    pub block: u64,
+    /// The hash of that block.
+    pub block_hash: B256,
+    /// Whether it succeeded.
+    pub succeeded: bool,
+    /// What its contracts told.
+    pub logs: Vec<Log>,
+}
+
+/// What a transaction asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxCall {
+    /// Whom it calls; none when it makes a contract.
+    pub to: Option<Address>,
+    /// With what.
+    pub input: Bytes,
+}
+
+/// What a node found when it was searched for whoever took a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identified {
+    /// This transaction of the account, with this nonce.
+    Transaction {
+        /// Its hash.
+        hash: B256,
+        /// What it asks for.
+        call: TxCall,
+    },
+    /// The account's nonce passes the place in this block, and no transaction of the account that has it
+    /// is there.
+    Nobody(Block),
+}
+
+/// What one node testified in one look. What it did not answer is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EvmTestimony {
+    /// The number of its newest block.
+    pub head: u64,
+    /// How many transactions of the account it counts up to there.
+    pub taken: Option<u64>,
+    /// The number of its newest final block.
+    pub final_block: u64,
+    /// How many transactions of the account it counts up to that block, asked by number.
+    pub settled: Option<u64>,
+    /// What it says of our attempts, and of the transactions that it identified.
+    pub receipts: BTreeMap<B256, Receipt>,
+    /// The blocks that it holds at the numbers that its receipts name.
+    pub canonical: BTreeMap<u64, Block>,
+    /// Whom it identified, by place.
+    pub identified: BTreeMap<u64, Identified>,
+    /// What transactions cost, as its receipts tell: gas, and wei. Decides nothing.
+    pub costs: BTreeMap<B256, (u64, U256)>,
+}
+
+/// The transaction that took a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taker {
+    /// Its hash.
+    pub hash: B256,
+    /// The block that it is in.
+    pub block: Block,
+    /// Whether it succeeded.
+    pub succeeded: bool,
+    /// What its contracts told.
+    pub logs: Vec<Log>,
+    /// What it asked for; none where that is known already, since it is ours.
+    pub call: Option<TxCall>,
+    /// How it went and what it cost, which is looked up once it is known who took the place.
+    pub record: Option<TxRecord>,
+}
+
+/// What became of a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NonceFate {
+    /// Nothing took it so far.
+    Absent,
+    /// Something took it, in a block that can still be undone.
+    Included,
+    /// Fewer nodes say so than have to agree, and too few contradict: it may be true.
+    Shown,
+    /// An attempt of ours took it for good.
+    Ours(Taker),
+    /// Another transaction took it for good.
+    Foreign(Taker),
+    /// It is used for good as of this block, and no transaction took it.
+    UsedUp(Block),
+    /// It is taken in some block, no node shows an attempt of ours, and none knows whether it is taken
+    /// for good.
+    Unwitnessed,
+    /// It is taken for good, and too few nodes show the record of who took it.
+    Unrecorded,
+    /// Too few nodes told enough.
+    Unclear,
+    /// Nodes tell different things of who took it, or of what that did, in blocks that they call final.
+    Disputed,
+}
+
+/// What the nodes say together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvmConclusion {
+    /// What became of the place.
+    pub fate: NonceFate,
+    /// Who contradicts it: places in the list of testimonies. They name another transaction, or tell
+    /// another tale of the same one, in a block that they call final.
+    pub liars: Vec<usize>,
+    /// Who tells what others contradict, while too few agree to know who is right: places in the list
+    /// of testimonies.
+    pub disputing: Vec<usize>,
+}
+
+/// Concludes what became of the place `position`, for which `attempts` were signed. `quorum` nodes
+/// have to tell the same of its taker before it counts.
+pub fn conclude<T: Borrow<EvmTestimony>>(
+    position: u64,
+    attempts: &[B256],
+    said: &[T],
+    quorum: usize,
+) -> EvmConclusion {
+    let quorum = quorum.max(1);
+    let said: Vec<&EvmTestimony> = said.iter().map(Borrow::borrow).collect();
+    let told: Vec<TakerTold> = said.iter().map(|node| node.taker(position, attempts)).collect();
+    match agreed(&told, quorum) {
+        Agreed::On(taker) => {
+            let contradicts = |told: &TakerTold| match told {
+                TakerTold::Taker(other) => other.as_ref() != taker,
+                TakerTold::TwoTales => true,
+                TakerTold::Nothing => false,
+            };
+            let liars = places(&told, contradicts);
+            let ours = attempts.contains(&taker.hash);
+            let taker = taker.clone();
+            let fate = if ours { NonceFate::Ours(taker) } else { NonceFate::Foreign(taker) };
+            EvmConclusion { fate, liars, disputing: vec![] }
+        }
+        Agreed::Twice => disputed(&told),
+        Agreed::No => {
+            let fate = undecided(position, attempts, &said, quorum);
+            let contradicted = match fate {
+                // One that shows a taker contradicts those who say that there is none.
+                NonceFate::UsedUp(_) => told.iter().any(|told| !matches!(told, TakerTold::Nothing)),
+                NonceFate::Included | NonceFate::Unrecorded | NonceFate::Unclear => {
+                    contradictory(&told)
+                }
+                NonceFate::Absent
+                | NonceFate::Shown
+                | NonceFate::Ours(_)
+                | NonceFate::Foreign(_)
+                | NonceFate::Unwitnessed
+                | NonceFate::Disputed => false,
+            };
+            if contradicted {
+                return disputed(&told);
+            }
+            EvmConclusion { fate, liars: vec![], disputing: vec![] }
+        }
+    }
+}
+
+fn disputed(told: &[TakerTold]) -> EvmConclusion {
+    let disputing = places(told, |told| !matches!(told, TakerTold::Nothing));
+    EvmConclusion { fate: NonceFate::Disputed, liars: vec![], disputing }
+}
+
+fn places(told: &[TakerTold], which: impl Fn(&TakerTold) -> bool) -> Vec<usize> {
+    (0..).zip(told).filter(|(_, told)| which(told)).map(|(at, _)| at).collect()
+}
+
+/// Whether two nodes name different takers, or tell different things of one, or one node names two.
+fn contradictory(told: &[TakerTold]) -> bool {
+    let mut takers = told.iter().filter_map(TakerTold::taker);
+    let first = takers.next();
+    takers.any(|other| Some(other) != first)
+        || told.iter().any(|t| matches!(t, TakerTold::TwoTales))
+}
+
+/// What a look may say of a place that no agreed transaction took for good. None of it frees a claim.
+fn undecided(position: u64, attempts: &[B256], said: &[&EvmTestimony], quorum: usize) -> NonceFate {
+    let settled = said.iter().filter(|node| node.settled.is_some_and(|nonce| nonce > position));
+    if settled.count() >= quorum {
+        let by_nobody = said.iter().filter_map(|node| node.used_up(position));
+        let agreed = shared(&by_nobody.collect::<Vec<_>>(), quorum).copied();
+        return agreed.map_or(NonceFate::Unrecorded, NonceFate::UsedUp);
+    }
+    let showing = said.iter().enumerate().filter(|(at, node)| {
+        node.shows_since(position, attempts)
+            .is_some_and(|since| !refuted(position, since, (*at, said), quorum))
+    });
+    match showing.count() {
+        0 => {}
+        few if few < quorum => return NonceFate::Shown,
+        _ => return NonceFate::Included,
+    }
+    let absent = said.iter().any(|node| node.taken.is_some_and(|nonce| nonce <= position));
+    if absent { NonceFate::Absent } else { NonceFate::Unclear }
+}
+
+/// Whether as many other nodes as have to agree have seen the block that a node speaks of, and count
+/// fewer transactions: then it lags on a fork, or lies.
+fn refuted(
+    position: u64,
+    since: u64,
+    (at, said): (usize, &[&EvmTestimony]),
+    quorum: usize,
+) -> bool {
+    let denies = |(other, node): &(usize, &&EvmTestimony)| {
+        *other != at && node.head >= since && node.taken.is_some_and(|nonce| nonce <= position)
+    };
+    said.iter().enumerate().filter(denies).count() >= quorum.max(2)
+}
+
+/// What one node says took a place for good.
+#[derive(Debug)]
+enum TakerTold {
+    Taker(Box<Taker>),
+    /// Two transactions, which cannot be.
+    TwoTales,
+    Nothing,
+}
+
+enum Agreed<'a> {
+    On(&'a Taker),
+    /// Several times, on different things.
+    Twice,
+    No,
+}
+
+fn agreed(told: &[TakerTold], quorum: usize) -> Agreed<'_> {
+    let takers: Vec<&Taker> = told.iter().filter_map(TakerTold::taker).collect();
+    let mut borne_out =
+        takers.iter().filter(|one| takers.iter().filter(|other| other == one).count() >= quorum);
+    match borne_out.next() {
+        None => Agreed::No,
+        Some(first) if borne_out.all(|other| other == first) => Agreed::On(first),
+        Some(_) => Agreed::Twice,
+    }
+}
+
+impl TakerTold {
+    fn taker(&self) -> Option<&Taker> {
+        match self {
+            Self::Taker(taker) => Some(taker),
+            Self::TwoTales | Self::Nothing => None,
+        }
+    }
+}
+
+impl EvmTestimony {
+    /// The transaction that took the place, in a block that is canonical and final for this node.
+    fn taker(&self, position: u64, attempts: &[B256]) -> TakerTold {
+        let mut takers = self.candidates(position, attempts).into_iter().filter_map(|hash| {
+            let (receipt, block) = self.landed(hash)?;
+            (block.number <= self.final_block).then(|| Taker {
+                hash,
+                block,
+                succeeded: receipt.succeeded,
+                logs: receipt.logs.clone(),
+                call: self.call(position, hash).filter(|_| !attempts.contains(&hash)).cloned(),
+                record: None,
+            })
+        });
+        match (takers.next(), takers.next()) {
+            (None, _) => TakerTold::Nothing,
+            (Some(taker), None) => TakerTold::Taker(Box::new(taker)),
+            (Some(_), Some(_)) => TakerTold::TwoTales,
+        }
+    }
+
+    /// The final block as of which the place is used by no transaction, if this node says so.
+    fn used_up(&self, position: u64) -> Option<Block> {
+        match self.identified.get(&position) {
+            Some(Identified::Nobody(block)) => {
+                Some(*block).filter(|at| at.number <= self.final_block)
+            }
+            Some(Identified::Transaction { .. }) | None => None,
+        }
+    }
+
+    /// The block since which this node shows the place as taken, if it does.
+    fn shows_since(&self, position: u64, attempts: &[B256]) -> Option<u64> {
+        let seen = self.candidates(position, attempts).into_iter();
+        let seen = seen.filter_map(|hash| self.landed(hash)).map(|(_, block)| block.number).min();
+        seen.or_else(|| self.taken.filter(|nonce| *nonce > position).map(|_| self.head))
+    }
+
+    /// What the node says of a transaction, if it is in the block that the node holds there.
+    fn landed(&self, hash: B256) -> Option<(&Receipt, Block)> {
+        let receipt = self.receipts.get(&hash)?;
+        let block = self.canonical.get(&receipt.block)?;
+        let holds = block.number == receipt.block && block.hash == receipt.block_hash;
+        holds.then_some((receipt, *block))
+    }
+
+    fn candidates(&self, position: u64, attempts: &[B256]) -> BTreeSet<B256> {
+        let mut hashes: BTreeSet<B256> = attempts.iter().copied().collect();
+        if let Some(Identified::Transaction { hash, .. }) = self.identified.get(&position) {
+            hashes.insert(*hash);
+        }
+        hashes
+    }
+
+    fn call(&self, position: u64, hash: B256) -> Option<&TxCall> {
+        match self.identified.get(&position) {
+            Some(Identified::Transaction { hash: found, call }) if *found == hash => Some(call),
+            Some(Identified::Transaction { .. } | Identified::Nobody(_)) | None => None,
+        }
+    }
+}
+
+impl Taker {
+    /// Takes down what it cost, if as many nodes as have to agree tell the same. `limit` is the gas that
+    /// it had, where that is known.
+    pub fn look_up<T: Borrow<EvmTestimony>>(
+        &mut self,
+        said: &[T],
+        quorum: usize,
+        limit: Option<u64>,
+    ) {
+        let told: Vec<_> =
+            said.iter().filter_map(|node| node.borrow().costs.get(&self.hash)).collect();
+        let agreed = |one: &&&(u64, U256)| told.iter().filter(|two| two == one).count() >= quorum;
+        let Some((used, fee)) = told.iter().find(agreed).map(|cost| **cost) else { return };
+        let ending = match self.succeeded {
+            true => CallEnding::Success,
+            false if limit == Some(used) => CallEnding::OutOfGas,
+            false => CallEnding::Revert,
+        };
+        self.record = Some(TxRecord { ending, message: None, used, fee });
+    }
+
+    /// Where it landed for good.
+    pub fn landed(&self) -> Landed {
+        let block = BlockRef { number: self.block.number, time: self.block.time };
+        Landed { hash: self.hash, block, record: self.record.clone() }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests;

@@ -1,0 +1,178 @@
+//! Offering committed bytes to all nodes, and what their answers mean together.
+//!
+//! No answer proves that the transaction cannot land: objections only choose what to do next.
+
+use super::EvmChain;
+use super::errors::{ErrorMeaning, meaning};
+use crate::Delivery;
+use ::node::{AskError, Fleet, JsonRpc, NodeId, Request};
+use alloy::primitives::B256;
+use billing::{Objection, Signed};
+use parking_lot::Mutex;
+use serde_json::json;
+use std::sync::Arc;
+use tracing::error;
+
+impl EvmChain {
+    /// Offers bytes that are on disk. Only [`crate::Chain::deliver`] calls this.
+    pub(super) async fn offer(&self, signed: &Signed) -> Delivery {
+        let fleet = &self.parts.fleet;
+        let witness =
+            Witness { fleet: Arc::clone(fleet), ours: signed.hash, seen: Mutex::default() };
+        let params = json!([alloy::hex::encode_prefixed(&signed.raw)]);
+        let offer = Request { method: "eth_sendRawTransaction", params };
+        let said = fleet.broadcast(offer, move |id, said| witness.hears(id, said)).await;
+        let said: Vec<NodeSaid> = said.into_iter().map(|(_, said)| said).collect();
+        delivery(&said, signed.hash, fleet.needed())
+    }
+}
+
+/// What a node said to the bytes: the hash that it names, or why it named none.
+pub(crate) type NodeSaid = Result<B256, AskError>;
+
+/// What all answers to the bytes with this hash mean together.
+pub(super) fn delivery(said: &[NodeSaid], ours: B256, needed: usize) -> Delivery {
+    let answers: Vec<(NodeAnswer, String)> =
+        said.iter().map(|said| (read(said, ours), words(said))).collect();
+    together(&answers, needed)
+}
+
+/// What one node made of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NodeAnswer {
+    /// It has them.
+    Has,
+    /// It named another transaction than the one that it was given.
+    Foreign,
+    /// Anything else.
+    Means(ErrorMeaning),
+}
+
+fn read(said: &NodeSaid, ours: B256) -> NodeAnswer {
+    match said {
+        Ok(hash) if *hash == ours => NodeAnswer::Has,
+        Ok(_) => NodeAnswer::Foreign,
+        Err(error) if meaning(&error.fault) == ErrorMeaning::Held => NodeAnswer::Has,
+        Err(error) => NodeAnswer::Means(meaning(&error.fault)),
+    }
+}
+
+fn words(said: &NodeSaid) -> String {
+    match said {
+        Ok(hash) => format!("the node names another transaction: {hash}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// One verdict from all answers. Any node that has the bytes is enough. An objection counts when no
+/// node may have taken them in silence; a node that was not reached says nothing either way.
+fn together(answers: &[(NodeAnswer, String)], needed: usize) -> Delivery {
+    if answers.iter().any(|(answer, _)| *answer == NodeAnswer::Has) {
+        return Delivery::Accepted;
+    }
+    let unclear = |answer: NodeAnswer| match answer {
+        NodeAnswer::Foreign | NodeAnswer::Means(ErrorMeaning::Ambiguous) => true,
+        NodeAnswer::Has
+        | NodeAnswer::Means(
+            ErrorMeaning::Held
+            | ErrorMeaning::Objects(_)
+            | ErrorMeaning::Swamped
+            | ErrorMeaning::Unheard,
+        ) => false,
+    };
+    if let Some((_, said)) = answers.iter().find(|(answer, _)| unclear(*answer)) {
+        return Delivery::Unknown(said.clone());
+    }
+    let objections: Vec<(Objection, &str)> = answers
+        .iter()
+        .filter_map(|(answer, said)| Some((objection(*answer)?, said.as_str())))
+        .collect();
+    let heavy = objections.iter().map(|(raised, _)| weight(*raised, &objections, needed));
+    match heavy.zip(&objections).max_by_key(|(weight, _)| *weight) {
+        Some((_, (objection, said))) => {
+            let lonely =
+                *objection == Objection::Structural && count(*objection, &objections) < needed;
+            // That no node can take them is not for one node alone to say where two are configured.
+            let objection = if lonely { Objection::Policy } else { *objection };
+            Delivery::Refused { objection, said: (*said).to_owned() }
+        }
+        None => Delivery::Unknown(
+            answers.first().map_or("no node answered in time", |(_, said)| said).to_owned(),
+        ),
+    }
+}
+
+fn objection(answer: NodeAnswer) -> Option<Objection> {
+    match answer {
+        NodeAnswer::Means(ErrorMeaning::Objects(objection)) => Some(objection),
+        NodeAnswer::Means(ErrorMeaning::Swamped) => Some(Objection::Busy),
+        NodeAnswer::Has
+        | NodeAnswer::Foreign
+        | NodeAnswer::Means(ErrorMeaning::Held | ErrorMeaning::Ambiguous | ErrorMeaning::Unheard) => {
+            None
+        }
+    }
+}
+
+fn count(one: Objection, all: &[(Objection, &str)]) -> usize {
+    all.iter().filter(|(other, _)| *other == one).count()
+}
+
+/// What is said of the transaction outweighs what is said of the node; then the more frequent
+/// objection; then the one that leads further.
+fn weight(one: Objection, all: &[(Objection, &str)], needed: usize) -> (bool, usize, u8) {
+    let rank = match one {
+        Objection::NonceTaken => 8,
+        Objection::Structural => 7,
+        Objection::Underpriced => 6,
+        Objection::Replaced => 5,
+        Objection::Starved => 4,
+        Objection::Gap => 3,
+        Objection::Reverts => 2,
+        Objection::Policy | Objection::Late => 1,
+        Objection::Busy => 0,
+    };
+    let often = count(one, all);
+    let lonely = one == Objection::Structural && often < needed;
+    (rank > 1 && !lonely, often, rank)
+}
+
+/// Hears every answer, late ones too, and remembers who lied and who contradicted whom.
+struct Witness {
+    fleet: Arc<Fleet<JsonRpc>>,
+    ours: B256,
+    seen: Mutex<AnswersSeen>,
+}
+
+#[derive(Default)]
+struct AnswersSeen {
+    has: bool,
+    structural: Option<String>,
+    told: bool,
+}
+
+impl Witness {
+    /// Whether this answer is an acceptance.
+    fn hears(&self, id: NodeId, said: &NodeSaid) -> bool {
+        let answer = read(said, self.ours);
+        if answer == NodeAnswer::Foreign {
+            self.fleet.caught_lying(id, "it was given one transaction and named another");
+        }
+        let mut seen = self.seen.lock();
+        seen.has |= answer == NodeAnswer::Has;
+        if answer == NodeAnswer::Means(ErrorMeaning::Objects(Objection::Structural)) {
+            seen.structural = Some(format!("{}: {}", self.fleet.label(id), words(said)));
+        }
+        if let (true, false, Some(objection)) = (seen.has, seen.told, &seen.structural) {
+            error!(
+                tx.hash = %self.ours, objection,
+                "one node has a transaction that another says no node can take"
+            );
+            seen.told = true;
+        }
+        answer == NodeAnswer::Has
+    }
+}
+
+#[cfg(test)]
+mod tests;

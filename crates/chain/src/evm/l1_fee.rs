@@ -1,0 +1,107 @@
+//! The fee that an OP Stack chain takes for putting a transaction on the chain below it. It comes on
+//! top of gas, and no bid bounds it; whoever cannot pay it is not taken.
+
+use super::EvmChain;
+use super::node::{self, Call, View};
+use crate::{CallFault, ChainError, OddAnswer};
+use alloy::primitives::{Address, U256, address};
+use alloy::sol;
+use alloy::sol_types::SolCall as _;
+use billing::Charge;
+use config::L1Fee;
+use parking_lot::Mutex;
+
+sol! {
+    function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256 fee);
+}
+
+/// The predeployed contract that knows the fee. optimism: op-service/predeploys/addresses.go.
+const ORACLE: Address = address!("0x420000000000000000000000000000000000000F");
+
+/// The most that a transaction is longer than its calldata, before it is signed, bytes.
+const ENVELOPE: usize = 160;
+
+/// What the fee may rise until the transaction lands, percent.
+const MARGIN_PERCENT: u64 = 30;
+
+/// What a read may use, gas.
+const READ_GAS: u64 = 1_000_000;
+
+/// What the chain last took for how many bytes of calldata; nothing where it takes no such fee.
+#[derive(Debug, Default)]
+pub(super) struct DataFee(Mutex<Option<(usize, U256)>>);
+
+impl DataFee {
+    fn learn(&self, length: usize, fee: U256) {
+        *self.0.lock() = Some((length, fee));
+    }
+
+    /// What it last took, wei.
+    pub(super) fn last(&self) -> U256 {
+        self.0.lock().map_or(U256::ZERO, |(_, fee)| fee)
+    }
+
+    /// What it takes at most for so many bytes of calldata, wei. For more than were asked about it is
+    /// scaled up, which is too much and never too little: part of it does not grow.
+    pub(super) fn of(&self, length: usize) -> U256 {
+        let Some((asked, fee)) = *self.0.lock() else { return U256::ZERO };
+        let (asked, length) = (U256::from(asked.max(1)), U256::from(length));
+        fee.saturating_mul(length.max(asked)).div_ceil(asked)
+    }
+}
+
+impl EvmChain {
+    /// Learns what the chain takes beside gas for billing `charges`.
+    pub(super) async fn price_data(
+        &self,
+        view: &View<'_>,
+        charges: &[Charge],
+    ) -> Result<(), ChainError> {
+        match self.parts.config.fees.l1_fee {
+            L1Fee::None => {}
+            L1Fee::Op => {
+                let head = self.current().await?;
+                // A batch that cannot be encoded is refused anyway.
+                let length = self.calldata(&head, charges).map_or(0, |data| data.len());
+                let fee = self.op_fee(view, length.saturating_add(ENVELOPE)).await?;
+                self.data_fee.learn(length, fee);
+            }
+        }
+        Ok(())
+    }
+
+    async fn op_fee(&self, view: &View<'_>, length: usize) -> Result<U256, ChainError> {
+        let asked = getL1FeeUpperBoundCall { unsignedTxSize: U256::from(length) }.abi_encode();
+        let from = self.account.facts.signer;
+        let call = Call { from, to: ORACLE, data: &asked, gas: READ_GAS };
+        let answer = match node::call(view, call).await.map_err(ChainError::from) {
+            Ok(answer) => answer,
+            Err(ChainError::Node { answer, .. }) => return Err(no_oracle(answer)),
+            Err(error) => return Err(error),
+        };
+        let fee = getL1FeeUpperBoundCall::abi_decode_returns(&answer)
+            .map_err(|_| no_oracle(OddAnswer::Unreadable))?;
+        let margin = fee.saturating_mul(U256::from(MARGIN_PERCENT)).div_ceil(U256::from(100));
+        Ok(fee.saturating_add(margin))
+    }
+}
+
+fn no_oracle(answer: OddAnswer) -> ChainError {
+    CallFault::NoOracle(answer.into()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fee_for_data_is_scaled_up_and_never_down() {
+        let fee = DataFee::default();
+        assert_eq!(fee.of(1000), U256::ZERO, "a chain without one");
+        fee.learn(1000, U256::from(300));
+        assert_eq!(fee.of(1000), U256::from(300));
+        assert_eq!(fee.of(10), U256::from(300));
+        assert_eq!(fee.of(1001), U256::from(301));
+        assert_eq!(fee.of(3000), U256::from(900));
+    }
+}

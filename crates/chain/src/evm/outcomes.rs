@@ -1,0 +1,66 @@
+//! What a transaction in a final block did, in the words of the chain's profile.
+
+use super::EvmChain;
+use super::conclude::{NonceFate, Taker};
+use billing::{
+    Attempt, AttemptKind, BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Opaque,
+    Sighting, Slot, Standing, Unsettled,
+};
+
+/// Reads what transactions did, with the words of the chain's profile.
+pub(super) struct OutcomeReader<'a, A> {
+    pub(super) chain: &'a EvmChain,
+    /// The slot whose place was taken, if it is one of ours.
+    pub(super) slot: Option<&'a Slot<A>>,
+}
+
+impl<A: AsRef<Attempt>> OutcomeReader<'_, A> {
+    /// What the engine hears of a place. `standing` counts only while nothing took it.
+    pub(super) fn sighting(&self, fate: NonceFate, position: u64, standing: Standing) -> Sighting {
+        match fate {
+            NonceFate::Absent => Sighting::Absent(standing),
+            NonceFate::Included => Sighting::Included,
+            NonceFate::Shown => Sighting::Absent(Standing::Shown),
+            NonceFate::Ours(taker) => {
+                let execution = if taker.succeeded {
+                    Execution::Succeeded(self.outcomes(&taker))
+                } else {
+                    Execution::Reverted
+                };
+                Sighting::Final(taker.landed(), execution)
+            }
+            NonceFate::Foreign(taker) => {
+                let effect = self.effect(&taker);
+                Sighting::Usurped(Foreign::new(position, taker.landed(), effect))
+            }
+            NonceFate::UsedUp(block) => {
+                Sighting::UsedUp(BlockRef { number: block.number, time: block.time })
+            }
+            NonceFate::Unwitnessed => Sighting::Unsettled(Unsettled::NoState),
+            NonceFate::Unrecorded => Sighting::Unsettled(Unsettled::NoRecord),
+            NonceFate::Unclear => Sighting::Nothing,
+            NonceFate::Disputed => Sighting::Unsettled(Unsettled::Disputed),
+        }
+    }
+
+    /// What a successful transaction of ours that took the place did for each item of its slot; none
+    /// for a cancel.
+    fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome> {
+        let Some(slot) = self.slot else { return Vec::new() };
+        let bills =
+            slot.attempts.iter().map(AsRef::as_ref).any(|attempt| {
+                attempt.signed.hash == ours.hash && attempt.kind == AttemptKind::Bill
+            });
+        if !bills {
+            return Vec::new();
+        }
+        self.chain.account.profiles.outcomes(slot, &ours.logs)
+    }
+
+    /// What a transaction that is not ours did.
+    pub(super) fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
+        let call = foreign.call.as_ref();
+        let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
+        self.chain.account.profiles.effect(self.slot, call, foreign.succeeded, &foreign.logs)
+    }
+}

@@ -1,0 +1,209 @@
+//! One question before the signature: the billing call, run in a frame that is undone, and after it
+//! every lookup and all funds, read at the untouched state of the same block.
+//!
+//! A reader stands at the signing account's own address for the length of the call (a state override),
+//! so that the billing contract sees the real caller. The one thing that it may see besides is that this
+//! caller has code. So the answer lets a charge pass, and it tells funds; but nobody is refused by it
+//! whose funds are not short, and no call is taken to fail: that is asked again without the reader.
+
+use super::EvmChain;
+use super::node::{self, Call, EvmAsker, View};
+use super::simulate::cannot;
+use crate::ChainError;
+use crate::reads::{
+    Answers, BillingRan, BillingRun, FundsReads, LookupReads, READER, Told, pack, unpack,
+};
+use crate::trial::Simulated;
+use ::node::{AskError, Fault};
+use alloy::primitives::{Address, Bytes, address, keccak256};
+use billing::{Charge, Funds};
+use serde_json::json;
+
+/// What a transaction uses by being one, gas.
+const TRANSFER_GAS: u64 = 21_000;
+
+/// What one question may use, and what all may use together, gas. Balance and allowance of a token
+/// behind a proxy use about 10,000 each.
+const READ_GAS: u64 = 50_000;
+const MOST_READ_GAS: u64 = 30_000_000;
+
+/// What the reader uses itself, gas.
+const OWN_GAS: u64 = 200_000;
+
+/// The contract of every EVM that returns what it is given.
+const IDENTITY: Address = address!("0x0000000000000000000000000000000000000004");
+
+/// How many words of data the estimate of a transfer is compared by.
+const PROBE_WORDS: u8 = 32;
+
+/// What one look told.
+pub(super) struct Seen {
+    pub(super) funds: Vec<Option<Funds>>,
+    /// The billing call, if it passed; none where it has to be run without the reader.
+    pub(super) passed: Option<Simulated>,
+}
+
+impl EvmChain {
+    /// What wallets hold and allow, and the billing call `data`, at once. None where this node does not
+    /// answer that way now, or where a token does not tell: a share of the gas may have been too little.
+    pub(super) async fn seen_at_once(
+        &self,
+        view: &View<'_>,
+        charges: &[Charge],
+        data: &[u8],
+        most: u64,
+    ) -> Result<Option<Seen>, ChainError> {
+        let contract = self.account.facts.contract;
+        let (lookups, funds) = (LookupReads::none(contract), FundsReads::of(charges, contract));
+        let Some(gas) = most.checked_sub(intrinsic_gas(data)).filter(|gas| *gas > 0) else {
+            return Ok(None);
+        };
+        let run = BillingRun { gas, data };
+        let Some(told) = self.tell(view, Some(run), &lookups, &funds).await? else {
+            return Ok(None);
+        };
+        if told.funds.iter().any(Option::is_none) {
+            return Ok(None);
+        }
+        let passed = told.billing.filter(|ran| ran.passed).map(
+            |BillingRan { used, data: answer, .. }| Simulated::Passed {
+                used: transaction_gas(used, data),
+                answer,
+            },
+        );
+        Ok(Some(Seen { funds: funds.funds(charges, &told.funds), passed }))
+    }
+
+    /// What every lookup returned. None where this node does not answer that way now, or where a lookup
+    /// failed: a share of the gas may have been too little.
+    pub(super) async fn looked_at_once(
+        &self,
+        view: &View<'_>,
+        lookups: &LookupReads,
+    ) -> Result<Option<Answers>, ChainError> {
+        let funds = FundsReads::of(&[], self.account.facts.contract);
+        let told = self.tell(view, None, lookups, &funds).await?;
+        Ok(told.map(|told| told.lookups).filter(|answers| answers.iter().all(Option::is_some)))
+    }
+
+    /// Asks all of this in one call. None where the node does not answer that way now.
+    async fn tell(
+        &self,
+        view: &View<'_>,
+        run: Option<BillingRun<'_>>,
+        lookups: &LookupReads,
+        funds: &FundsReads,
+    ) -> Result<Option<Told>, ChainError> {
+        let input = pack(self.account.facts.contract, run, lookups, funds);
+        let questions =
+            u64::try_from(lookups.count().saturating_add(funds.count())).unwrap_or(u64::MAX);
+        let reads = questions.saturating_mul(READ_GAS).min(MOST_READ_GAS);
+        let gas = gas_for(run.map_or(0, |run| run.gas), &input, reads);
+        let asked = ReaderCall { signer: self.account.facts.signer, input: &input, gas };
+        match ask(view.rpc, &view.block, asked).await {
+            Ok(output) => Ok(unpack(&output, run.is_some(), lookups, funds)),
+            Err(AskError { fault: Fault::Node(_), .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Whether the node lets the reader stand at the account's address, and whether a transaction uses what
+/// is computed here besides what its call uses: some rollups count more. Only a node that could not be
+/// reached leaves it open.
+pub(super) async fn works(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
+    let (stands, counts) = tokio::try_join!(stands(rpc, signer, most), counts(rpc, signer, most))?;
+    Ok(stands && counts)
+}
+
+async fn stands(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
+    let (lookups, funds) = (LookupReads::none(IDENTITY), FundsReads::of(&[], IDENTITY));
+    let run = BillingRun { gas: most.max(1), data: &[0xaa] };
+    let input = pack(IDENTITY, Some(run), &lookups, &funds);
+    let gas = gas_for(most, &input, MOST_READ_GAS);
+    match ask(rpc, "latest", ReaderCall { signer, input: &input, gas }).await {
+        Ok(output) => {
+            let told = unpack(&output, true, &lookups, &funds).and_then(|told| told.billing);
+            Ok(told.is_some_and(|ran| ran.passed && ran.data.as_ref() == [0xaa]))
+        }
+        Err(error) => cannot(error),
+    }
+}
+
+async fn counts(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
+    // Nothing repeats, so that whoever counts what is left after compression counts all of it.
+    let data: Vec<u8> = (0..PROBE_WORDS).flat_map(|word| keccak256([word])).collect();
+    let call = Call { from: signer, to: signer, data: &data, gas: most };
+    match node::estimate_gas(rpc, "latest", call).await {
+        // What a node says is up to 1.5 percent too much.
+        Ok(gas) => Ok(gas <= transaction_gas(0, &data).saturating_mul(102).div_ceil(100)),
+        Err(error) => cannot(error),
+    }
+}
+
+/// One call of the reader.
+struct ReaderCall<'a> {
+    signer: Address,
+    input: &'a [u8],
+    gas: u64,
+}
+
+async fn ask(rpc: EvmAsker<'_>, block: &str, asked: ReaderCall<'_>) -> Result<Bytes, AskError> {
+    let ReaderCall { signer, input, gas } = asked;
+    let call = Call { from: signer, to: signer, data: input, gas };
+    rpc.ask(
+        node::ETH_CALL,
+        json!([call.json(), block, { signer.to_string(): { "code": &*READER } }]),
+    )
+    .await
+}
+
+/// How much the reader's call needs for a billing call that may use `wanted`, so that it gets it: a
+/// 64th stays behind at each of two calls.
+fn gas_for(wanted: u64, input: &[u8], reads: u64) -> u64 {
+    let kept = wanted.div_ceil(30);
+    let own = intrinsic_gas(input).max(floor_gas(input)).saturating_add(OWN_GAS);
+    wanted.saturating_add(kept).saturating_add(own).saturating_add(reads)
+}
+
+/// What a transaction with this calldata uses in all, when its call uses `used`: at least the floor of
+/// EIP-7623, also where a chain has none. What is given back at its end has to be there before.
+fn transaction_gas(used: u64, data: &[u8]) -> u64 {
+    used.saturating_add(intrinsic_gas(data)).max(floor_gas(data))
+}
+
+/// EIP-2028.
+fn intrinsic_gas(data: &[u8]) -> u64 {
+    TRANSFER_GAS.saturating_add(tokens(data).saturating_mul(4))
+}
+
+/// EIP-7623.
+fn floor_gas(data: &[u8]) -> u64 {
+    TRANSFER_GAS.saturating_add(tokens(data).saturating_mul(10))
+}
+
+/// A byte of calldata counts for one when it is zero, else for four.
+fn tokens(data: &[u8]) -> u64 {
+    data.iter().map(|byte| if *byte == 0 { 1 } else { 4 }).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_transaction_uses_besides_its_call_is_known() {
+        assert_eq!(transaction_gas(0, &[]), 21_000);
+        assert_eq!(transaction_gas(100_000, &[0, 1]), 121_020, "4 and 16");
+        assert_eq!(transaction_gas(10, &[0, 1]), 21_050, "10 and 40");
+    }
+
+    #[test]
+    fn a_billing_call_gets_what_it_may_use_through_two_frames() {
+        for wanted in [1_u64, 100_000, 16_777_216, 500_000_000] {
+            let outer = gas_for(wanted, &[1; 1000], 0) - intrinsic_gas(&[1; 1000]);
+            let frame = outer - OWN_GAS - outer / 64;
+            assert!(frame - frame / 64 >= wanted, "{wanted}");
+        }
+    }
+}

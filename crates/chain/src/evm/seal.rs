@@ -1,0 +1,165 @@
+//! The final bytes of an EVM transaction, read again as a node would read them before they are signed.
+
+use super::draft::EvmDraft;
+use crate::SealError;
+use crate::signing::data;
+use alloy::consensus::{SignableTransaction, Signed, Transaction, TxEip1559, TxEnvelope, TxLegacy};
+use alloy::eips::Decodable2718 as _;
+use alloy::primitives::{Address, B256, Signature, TxKind, U256};
+use alloy::rlp::Decodable;
+use billing::Family;
+use config::{EvmConfig, FeeConfig};
+use contract::Profile;
+use policy::{Intent, Meant, Refusal, Repeating, Unsigned};
+
+impl EvmDraft {
+    /// Signs `tx` if its bytes do what was meant; tells what was signed as well.
+    pub(super) async fn sign<T>(
+        &self,
+        tx: T,
+        meant: &Meant<'_>,
+    ) -> Result<(TxEnvelope, B256), SealError>
+    where
+        T: SignableTransaction<Signature> + Send,
+        TxEnvelope: From<Signed<T>>,
+    {
+        let last = EvmPreimage { bytes: tx.encoded_for_signing(), profile: &self.profile };
+        let (signature, digest) = self.signing.sign(last, meant).await?;
+        Ok((tx.into_signed(signature).into(), digest))
+    }
+}
+
+/// The bytes that a signature commits to: EIP-2718 type and RLP list, or the RLP list of EIP-155.
+#[derive(Debug)]
+pub(crate) struct EvmPreimage<'a> {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) profile: &'a Profile,
+}
+
+/// Why bytes are no transaction that this adapter signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OddPreimage {
+    #[error("its type is unknown")]
+    UnknownType,
+    #[error("{0}")]
+    Rlp(#[from] alloy::rlp::Error),
+    #[error("there is more behind it")]
+    Longer,
+    #[error("its bytes are not in their one form")]
+    OtherForm,
+    #[error("it has an access list")]
+    AccessList,
+    #[error("it makes a contract")]
+    MakesContract,
+}
+
+impl Unsigned for EvmPreimage<'_> {
+    type Unreadable = OddPreimage;
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn family(&self) -> Family {
+        Family::Evm
+    }
+
+    fn intent(&self) -> Result<Intent, OddPreimage> {
+        let tx = self.read()?;
+        let TxKind::Call(to) = tx.kind() else { return Err(OddPreimage::MakesContract) };
+        let data = data(self.profile, tx.input());
+        let gas = U256::from(tx.gas_limit());
+        let cost = gas.saturating_mul(U256::from(tx.max_fee_per_gas()));
+        Ok(Intent { chain_id: tx.chain_id(), from: None, to, value: tx.value(), cost, data })
+    }
+}
+
+impl EvmPreimage<'_> {
+    fn read(&self) -> Result<Box<dyn SignableTransaction<Signature>>, OddPreimage> {
+        let tx: Box<dyn SignableTransaction<Signature>> = match self.bytes.split_first() {
+            Some((2, list)) => {
+                let tx: TxEip1559 = whole(list)?;
+                if !tx.access_list.is_empty() {
+                    return Err(OddPreimage::AccessList);
+                }
+                Box::new(tx)
+            }
+            Some((192.., _)) => Box::new(whole::<TxLegacy>(&self.bytes)?),
+            Some(_) | None => return Err(OddPreimage::UnknownType),
+        };
+        // A decoder may take what an encoder would not write; a node could read that otherwise.
+        let mut written = Vec::with_capacity(self.bytes.len());
+        tx.encode_for_signing(&mut written);
+        if written == self.bytes { Ok(tx) } else { Err(OddPreimage::OtherForm) }
+    }
+
+    /// Its place in the line; none where it cannot be read.
+    pub(crate) fn nonce(&self) -> Option<u64> {
+        Some(self.read().ok()?.nonce())
+    }
+
+    /// What it calls with; none where it cannot be read.
+    pub(crate) fn input(&self) -> Option<Vec<u8>> {
+        Some(self.read().ok()?.input().to_vec())
+    }
+
+    /// Whether it asks for no more gas, and bids no more for it, than is configured.
+    pub(crate) fn within(&self, config: &EvmConfig) -> Result<(), Refusal> {
+        let tx = self.read().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
+        if tx.gas_limit() > config.gas_limit_cap {
+            return Err(Refusal::told("gas_limit_cap", "it asks for more gas than is configured"));
+        }
+        self.bids_within(&config.fees)
+    }
+
+    /// The same of the bid alone: another attempt keeps the gas of its batch, whatever is configured since.
+    pub(crate) fn bids_within(&self, fees: &FeeConfig) -> Result<(), Refusal> {
+        let tx = self.read().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
+        if tx.max_fee_per_gas() > fees.max_fee_per_gas.0 {
+            return Err(Refusal::told("max_fee_per_gas", "it bids more than is configured"));
+        }
+        let tip = tx.max_priority_fee_per_gas();
+        if tip.is_some_and(|tip| tip > fees.max_priority_fee_per_gas.0) {
+            return Err(Refusal::told(
+                "max_priority_fee_per_gas",
+                "it tips more than is configured",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Repeating for EvmPreimage<'_> {
+    type Known<'a> = ();
+
+    /// The same call in the same place: only one of the two can land.
+    fn repeats(&self, earlier: &[u8], signer: Address, (): &()) -> Result<(), &'static str> {
+        let earlier = TxEnvelope::decode_2718_exact(earlier);
+        let earlier = earlier.map_err(|_| "what was to be signed before is no transaction")?;
+        let signed_by = earlier.signature().recover_address_from_prehash(&earlier.signature_hash());
+        if signed_by.ok() != Some(signer) {
+            return Err("what was to be signed before was not signed by this key");
+        }
+        let new = self.read().map_err(|_| "its bytes cannot be read")?;
+        if (new.chain_id(), new.nonce()) != (earlier.chain_id(), earlier.nonce()) {
+            return Err("it has another place than what was signed before, so both could land");
+        }
+        if new.gas_limit() > earlier.gas_limit() {
+            return Err("it asks for more gas than what was signed before");
+        }
+        let same = (new.kind(), new.input()) == (earlier.kind(), earlier.input());
+        if same { Ok(()) } else { Err("it does something else than what was signed before") }
+    }
+}
+
+/// What a signed transaction may cost at most, wei; nothing where it cannot be read.
+pub(crate) fn signed_cost(raw: &[u8]) -> U256 {
+    let Ok(tx) = TxEnvelope::decode_2718_exact(raw) else { return U256::ZERO };
+    U256::from(tx.gas_limit()).saturating_mul(U256::from(tx.max_fee_per_gas()))
+}
+
+/// A value that takes up all of these bytes.
+fn whole<T: Decodable>(mut bytes: &[u8]) -> Result<T, OddPreimage> {
+    let read = T::decode(&mut bytes)?;
+    if bytes.is_empty() { Ok(read) } else { Err(OddPreimage::Longer) }
+}

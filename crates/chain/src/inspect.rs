@@ -1,0 +1,112 @@
+//! What `check` wants to know about a chain, asked before the first request.
+
+use super::{Chain, Facts};
+use ::node::{Client, Fleet, NodeView, State, Trust};
+use async_trait::async_trait;
+use tracing::warn;
+
+/// A chain that can be looked at as a whole.
+#[async_trait]
+pub trait Inspect: Chain {
+    /// Looks at everything that a billing needs of the chain.
+    async fn inspect(&self) -> Vec<Finding>;
+}
+
+/// What to think of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// Nothing in the way.
+    Fine,
+    /// Billing works, and a person should know what may come of it.
+    Warning,
+    /// Billing cannot work like this.
+    Fault,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at.
+    pub what: &'static str,
+    /// What to think of it.
+    pub weight: Weight,
+    /// What was found.
+    pub said: String,
+}
+
+/// What is dangerous only where money is.
+const OF_MONEY: [&str; 4] = ["trust", "providers", "policy", "in the clear"];
+
+impl Finding {
+    /// Nothing in the way.
+    pub fn fine(what: &'static str, said: impl Into<String>) -> Self {
+        Self { what, weight: Weight::Fine, said: said.into() }
+    }
+
+    /// Something that is dangerous, or soon will be.
+    pub fn warning(what: &'static str, said: impl Into<String>) -> Self {
+        Self { what, weight: Weight::Warning, said: said.into() }
+    }
+
+    /// Something to mend.
+    pub fn fault(what: &'static str, said: impl Into<String>) -> Self {
+        Self { what, weight: Weight::Fault, said: said.into() }
+    }
+
+    /// The same, where only a chain with money on it makes it dangerous, and this one is a `test`.
+    #[must_use]
+    pub fn on_test(self, test: bool) -> Self {
+        let harmless = test && self.weight == Weight::Warning && OF_MONEY.contains(&self.what);
+        if harmless { Self::fine(self.what, self.said) } else { self }
+    }
+}
+
+/// Every node, and on whose word claims are released. A node on another chain is something to mend,
+/// one that is silent now is not.
+pub(super) fn nodes_found<C: Client>(fleet: &Fleet<C>) -> Vec<Finding> {
+    let node = |node: NodeView| {
+        let use_of_it = if node.send_only { ", only sent to" } else { "" };
+        let said = format!("{}: {}{use_of_it}", node.label, node.state.word());
+        match node.state {
+            State::WrongChain => Finding::fault("node", said),
+            State::Unverified | State::Alive => Finding::fine("node", said),
+            State::Silent | State::OutOfSync | State::Busy | State::Quarantined => {
+                Finding::warning("node", said)
+            }
+        }
+    };
+    let sentence = fleet.trust().sentence();
+    let trust = match fleet.trust() {
+        Trust::Alone => Finding::warning(
+            "trust",
+            format!("{sentence}; configure three providers to rely on none"),
+        ),
+        Trust::Two => Finding::fine("trust", sentence),
+    };
+    let repeated = repetitions(fleet).into_iter().map(|said| Finding::warning("providers", said));
+    fleet.views().into_iter().map(node).chain([trust]).chain(repeated).collect()
+}
+
+/// Says at the start on whose word claims are released, where that is less than it may seem.
+pub(super) fn tell_trust<C: Client>(facts: &Facts, fleet: &Fleet<C>) {
+    let chain = &facts.name;
+    for said in repetitions(fleet) {
+        warn!(chain, "{said}");
+    }
+    match fleet.trust() {
+        Trust::Alone => warn!(
+            chain,
+            "{}; configure three providers to rely on no single one",
+            Trust::Alone.sentence()
+        ),
+        Trust::Two => {}
+    }
+}
+
+/// One sentence for each provider that is configured under several URLs.
+fn repetitions<C: Client>(fleet: &Fleet<C>) -> Vec<String> {
+    let said = |(provider, nodes): (String, Vec<String>)| {
+        format!("{} are one provider ({provider}): together they count once", nodes.join(" and "))
+    };
+    fleet.repeated_providers().into_iter().map(said).collect()
+}

@@ -1,0 +1,175 @@
+//! How the contract of a chain is called: as it is configured, and as it was when older batches were
+//! signed. What a batch of ours did is read by its own profile; what nobody here remembers, by all.
+
+use super::{ChainError, Standstill};
+use alloy::primitives::{Address, Log};
+use billing::{Execution, Family, ForeignEffect, Item, ItemOutcome, Opaque, Slot};
+use contract::Profile;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tracing::error;
+
+/// A profile as text, and what it says; none where this program cannot read it.
+type ReadProfiles = BTreeMap<Arc<str>, Option<Arc<Profile>>>;
+
+/// Every profile that the journal knows of a chain.
+#[derive(Debug)]
+pub(super) struct KnownProfiles {
+    family: Family,
+    current: Arc<Profile>,
+    /// The configured contract.
+    contract: Address,
+    /// Those of earlier batches, each with its contract.
+    earlier: Mutex<Vec<(Address, Arc<str>)>>,
+    read: Mutex<ReadProfiles>,
+}
+
+impl KnownProfiles {
+    /// With nothing but what is configured.
+    pub(super) fn of(family: Family, contract: Address, current: Arc<Profile>) -> Self {
+        Self { family, current, contract, earlier: Mutex::default(), read: Mutex::default() }
+    }
+
+    /// Takes up what the journal has kept.
+    pub(super) fn remember(&self, earlier: Vec<(Address, Arc<str>)>) {
+        *self.earlier.lock() = earlier;
+    }
+
+    /// The profile that a batch was signed by; none where it cannot be read.
+    pub(super) fn of_slot<A>(&self, slot: &Slot<A>) -> Option<Arc<Profile>> {
+        self.read(&slot.profile)
+    }
+
+    /// The same, where nothing can be signed without it.
+    pub(super) fn needed<A>(&self, slot: &Slot<A>) -> Result<Arc<Profile>, ChainError> {
+        let unread = || ChainError::Stays(Standstill::UnknownProfile);
+        self.of_slot(slot).ok_or_else(unread)
+    }
+
+    /// What a successful transaction of a batch did for each item of it.
+    pub(super) fn outcomes<A>(&self, slot: &Slot<A>, logs: &[Log]) -> Vec<ItemOutcome> {
+        match self.of_slot(slot) {
+            Some(profile) => profile.outcomes(slot.contract, logs, &slot.items),
+            None => slot.items.iter().map(|_| ItemOutcome::Unproven).collect(),
+        }
+    }
+
+    /// What a transaction in a final block did that the journal does not know: see [`Profile::effect`]. It
+    /// may have called any contract that there was. `slot` is the batch whose place it took, if it took one: a
+    /// journal that was put back may have forgotten an attempt of it.
+    pub(super) fn effect<A>(
+        &self,
+        slot: Option<&Slot<A>>,
+        call: Option<(Address, &[u8])>,
+        succeeded: bool,
+        logs: &[Log],
+    ) -> Result<ForeignEffect, Opaque> {
+        self.contracts().into_iter().try_fold(ForeignEffect::Other, |told, contract| {
+            let own = slot.filter(|slot| succeeded && slot.contract == contract);
+            let here = self.effect_at(contract, call, succeeded, logs);
+            let here = here.or_else(|Opaque| self.attempt_of(own, call, logs).ok_or(Opaque));
+            ForeignEffect::and(Ok(told), here)
+        })
+    }
+
+    /// What a call did that does not tell everything of its charges, and names those of the batch whose place
+    /// it took.
+    fn attempt_of<A>(
+        &self,
+        slot: Option<&Slot<A>>,
+        call: Option<(Address, &[u8])>,
+        logs: &[Log],
+    ) -> Option<ForeignEffect> {
+        let (slot, (to, data)) = (slot?, call?);
+        let lacks_fields = to == slot.contract && self.readings(to, data).is_empty();
+        let names = lacks_fields && self.of_slot(slot)?.names(data, &slot.items);
+        names.then(|| ForeignEffect::Billed {
+            contract: slot.contract,
+            items: slot.items.clone(),
+            execution: Execution::Succeeded(self.outcomes(slot, logs)),
+        })
+    }
+
+    /// Every contract that was billed through.
+    fn contracts(&self) -> BTreeSet<Address> {
+        let earlier = self.earlier.lock();
+        earlier.iter().map(|(contract, _)| *contract).chain([self.contract]).collect()
+    }
+
+    /// The same at one contract. It may have been signed by any profile that there was, so the worst that one
+    /// of them tells counts.
+    fn effect_at(
+        &self,
+        contract: Address,
+        call: Option<(Address, &[u8])>,
+        succeeded: bool,
+        logs: &[Log],
+    ) -> Result<ForeignEffect, Opaque> {
+        let now = self.current.effect(contract, call, succeeded, logs);
+        let touches = || {
+            call.is_some_and(|(to, _)| to == contract)
+                || logs.iter().any(|log| log.address == contract)
+        };
+        self.earlier_of(contract).into_iter().fold(now, |told, profile| match profile {
+            Some(profile) => {
+                ForeignEffect::worse_of(told, profile.effect(contract, call, succeeded, logs))
+            }
+            None if succeeded && touches() => ForeignEffect::worse_of(told, Err(Opaque)),
+            None => told,
+        })
+    }
+
+    /// Whether that is a contract that was billed through.
+    pub(super) fn bills_through(&self, contract: Address) -> bool {
+        self.contracts().contains(&contract)
+    }
+
+    /// Whom a call of the contract was to charge; none where no profile reads it, or two read it
+    /// differently.
+    pub(super) fn charged_by(&self, contract: Address, data: &[u8]) -> Option<Vec<Item>> {
+        let mut readings = self.readings(contract, data);
+        let first = readings.pop();
+        first.filter(|_| readings.is_empty())
+    }
+
+    /// What the profiles of a contract read in a call, each reading once.
+    fn readings(&self, contract: Address, data: &[u8]) -> Vec<Vec<Item>> {
+        let earlier = self.earlier_of(contract).into_iter().flatten();
+        let all = std::iter::once(Arc::clone(&self.current)).chain(earlier);
+        let mut readings: Vec<_> = all.filter_map(|profile| profile.decode(data).ok()).collect();
+        readings.dedup();
+        readings
+    }
+
+    /// The earlier profiles of a contract that differ from the configured one.
+    fn earlier_of(&self, contract: Address) -> Vec<Option<Arc<Profile>>> {
+        let earlier = self.earlier.lock().clone();
+        let other =
+            |(at, text): &(Address, Arc<str>)| *at == contract && text != self.current.written();
+        earlier.iter().filter(|one| other(one)).map(|(_, text)| self.read(text)).collect()
+    }
+
+    fn read(&self, text: &Arc<str>) -> Option<Arc<Profile>> {
+        if text == self.current.written() {
+            return Some(Arc::clone(&self.current));
+        }
+        let mut read = self.read.lock();
+        if let Some(known) = read.get(text) {
+            return known.clone();
+        }
+        let profile = Profile::read(text, self.family).map(Arc::new);
+        if profile.is_none() {
+            error!(
+                %text,
+                "this program cannot read the profile that earlier batches were signed by: what they \
+                 charged will have to be found out by a person"
+            );
+        }
+        read.insert(Arc::clone(text), profile.clone());
+        profile
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! What blocks and pools tell of an account whose transactions nothing counts (TRON).
+
+use alloy::primitives::B256;
+use billing::Foreign;
+use journal::LearntUpTo;
+
+/// From where the final blocks are read for what the journal may have forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadFrom {
+    /// Until when the journal knows everything, Unix ms of this machine.
+    pub since_ms: i64,
+    /// The last block of which everything is learnt; none where none is.
+    pub read: Option<LearntUpTo>,
+}
+
+/// What was found so far of the transactions that an old copy of the journal may not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recall {
+    /// Those of our account that may have charged somebody, in the order of the chain. Their
+    /// positions mean nothing: no chain knows them.
+    pub found: Vec<Foreign>,
+    /// How much of the time that has to be read is read, percent.
+    pub percent: u64,
+    /// Whether nothing that was signed before can land any more without being found.
+    pub complete: bool,
+    /// Whether any of them was signed after this process began: somebody signs with the key now.
+    pub rival: bool,
+    /// The last block that was read; none where nothing has to be.
+    pub read: Option<LearntUpTo>,
+}
+
+impl Recall {
+    /// There is nothing to read.
+    pub const NOTHING: Self =
+        Self { found: Vec::new(), percent: 100, complete: true, rival: false, read: None };
+}
+
+/// What nodes tell of the account that is not irrevocable yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Young {
+    /// Its calls of contracts, each as often as nodes tell of it.
+    pub calls: Vec<YoungCall>,
+    /// Whether something of the account waits in a pool, and its node does not tell what.
+    pub untold: bool,
+}
+
+/// A call of a contract that is in a block that can still be undone, or in a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct YoungCall {
+    /// Its hash.
+    pub hash: B256,
+    /// Whether it calls a contract that is billed through.
+    pub bills: bool,
+    /// Whether it was signed after this process began.
+    pub rival: bool,
+}

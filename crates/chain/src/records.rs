@@ -1,0 +1,48 @@
+//! What nodes have on record of transactions that were decided long ago, to hold the ledger against.
+
+use super::moved::TxOnRecord;
+use super::{evm, tron};
+use ::node::{Dial, Fleet, JsonRpc, NoAgreement};
+use alloy::primitives::B256;
+use config::FamilyConfig;
+
+/// The nodes of a chain, asked about what is long decided. No key is needed for it.
+#[derive(Debug)]
+pub enum Records {
+    /// Of an EVM chain.
+    Evm(Fleet<JsonRpc>),
+    /// Of TRON.
+    Tvm(Fleet<tron::Endpoints>),
+}
+
+impl Records {
+    /// The nodes that are configured; each says first which chain it is on. Otherwise the fault.
+    pub async fn of(config: &FamilyConfig, dial: &dyn Dial) -> Result<Self, String> {
+        Ok(match config {
+            FamilyConfig::Evm(config) => {
+                let fleet = evm::fleet(dial, config).map_err(|fault| fault.to_string())?;
+                fleet.verify_all().await;
+                Self::Evm(fleet)
+            }
+            FamilyConfig::Tvm(config) => {
+                let fleet = tron::fleet(dial, config).map_err(|fault| fault.to_string())?;
+                fleet.verify_all().await;
+                Self::Tvm(fleet)
+            }
+        })
+    }
+
+    /// The record of a transaction that as many providers as have to agree tell alike: two, where two are
+    /// configured. None where they say that they have none.
+    pub async fn on_record(&self, transaction: B256) -> Result<Option<TxOnRecord>, NoAgreement> {
+        const ABOUT: &str = "the record of a transaction";
+        match self {
+            Self::Evm(fleet) => {
+                fleet.agreed(ABOUT, |id| evm::on_record(fleet.only(id), transaction)).await
+            }
+            Self::Tvm(fleet) => {
+                fleet.agreed(ABOUT, |id| tron::on_record(fleet, id, transaction)).await
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Where transactions are signed, on either family: the policy reads the final bytes, and
+//! only what it approves gets a signature.
+
+use super::SealError;
+use alloy::primitives::{B256, Selector, Signature};
+use contract::Profile;
+use keys::Key;
+use policy::{Data, Meant, Policy, Unsigned};
+use std::sync::Arc;
+
+/// What it takes to sign.
+#[derive(Debug)]
+pub(super) struct SigningContext {
+    pub(super) key: Arc<Key>,
+    pub(super) policy: Arc<Policy>,
+}
+
+impl SigningContext {
+    /// Signs `tx` if its bytes do what was meant; tells the digest that was signed as well.
+    pub(super) async fn sign<T: Unsigned + Send + Sync>(
+        &self,
+        tx: T,
+        meant: &Meant<'_>,
+    ) -> Result<(Signature, B256), SealError> {
+        let approved = self.policy.approve(tx, meant)?;
+        let signature = self.key.sign_meant(&approved, meant).await?;
+        Ok((signature, approved.digest()))
+    }
+}
+
+/// What a transaction calls with, as the policy wants to know it.
+pub(super) fn data(profile: &Profile, input: &[u8]) -> Data {
+    if input.is_empty() {
+        return Data::None;
+    }
+    let mut selector = Selector::ZERO;
+    selector.iter_mut().zip(input).for_each(|(place, byte)| *place = *byte);
+    let (charges, addresses) = (profile.carried(input), profile.stated_addresses(input));
+    Data::Call { selector, charges, addresses }
+}

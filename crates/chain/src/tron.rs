@@ -1,0 +1,392 @@
+//! The TRON adapter: one account on one TRON chain, through its nodes.
+//!
+//! It reads, simulates, drafts, offers and looks. It keeps no transaction, and never decides what
+//! becomes of a charge. TRON has no nonces: what keeps one charge from landing twice is that equal
+//! bytes land once, and that new bytes are signed only when the old ones are proven dead.
+
+mod api;
+mod burnings;
+mod case;
+mod conclude;
+mod confirm;
+mod constant;
+mod death;
+mod delivery;
+mod draft;
+mod head;
+mod inspect;
+mod look;
+mod observe;
+mod pace;
+mod preflight;
+mod proofs;
+mod reading;
+mod reads;
+mod recall;
+mod redraft;
+mod resources;
+mod shown;
+mod signers;
+mod solid;
+mod solid_due;
+mod spends;
+mod throttle;
+mod tracks;
+mod transaction;
+mod vitals;
+mod vouched;
+mod young;
+
+pub use api::{ApiUnusable, Endpoints, Question, Side};
+
+use super::account::meet;
+use super::disputes::Disputes;
+use super::head::KeptHead;
+use super::promises::Promises;
+use super::{
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
+    Payer, Preflight, Pulse, ReadFrom, Recall, Requests, SigningAccount, TokenUnits, TxOnRecord,
+    Vitals, Young,
+};
+use ::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeTraffic, NodeView, RealChain, Trust};
+use alloy::primitives::{Address, B256, Selector, U256};
+use api::Api;
+use async_trait::async_trait;
+use billing::{Admitted, Attempt, AttemptKind, Brake, Charge, PlaceTakers, Sighting, Slot};
+use burnings::Burnings;
+use config::TvmConfig;
+use contract::{Looked, Profile};
+use draft::LastDraft;
+use head::TronHead;
+use journal::{Durable, Past};
+use observe::TronNodeFacts;
+use parking_lot::RwLock;
+use policy::Policy;
+use reading::Reading;
+use shown::ShownHeaders;
+use signers::Signers;
+use solid::SolidBlocks;
+use solid_due::SolidDue;
+use spends::SpendOf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::{Mutex, watch};
+use tracks::Tracks;
+pub(super) use transaction::{KnownCalls, TronPreimage};
+use tron_primitives::address;
+use vouched::Vouched;
+
+/// How a TRON chain is reached, and how it is treated.
+#[derive(Clone, Debug)]
+pub struct TronParts {
+    /// The nodes.
+    pub fleet: Arc<Fleet<Endpoints>>,
+    /// How the chain is treated.
+    pub config: Arc<TvmConfig>,
+    /// What failures of its accounts have cost.
+    burnings: Arc<Burnings>,
+}
+
+impl TronParts {
+    /// A chain that is reached through `fleet`. Clones are the same chain, for other accounts of it.
+    pub fn new(fleet: Arc<Fleet<Endpoints>>, config: Arc<TvmConfig>) -> Self {
+        Self { fleet, config, burnings: Arc::default() }
+    }
+}
+
+/// A node of the configuration that there are no clients for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nodes[{place}].{unusable}")]
+pub struct UnusableNode {
+    /// Its place in the list.
+    pub place: usize,
+    /// Which of its URLs, and why.
+    pub unusable: ApiUnusable,
+}
+
+/// The fleet of a TRON chain's nodes. Nothing is asked yet.
+pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, UnusableNode> {
+    let member = |(place, node)| {
+        let client = Endpoints::dial(dial, node, config.rpc_timeout)
+            .map_err(|unusable| UnusableNode { place, unusable })?;
+        Ok(Member::at(&node.full, false, client))
+    };
+    let members: Result<Vec<_>, _> = config.nodes.iter().enumerate().map(member).collect();
+    let rules = FleetRules {
+        chain: RealChain::Genesis(config.chain_id),
+        timeout: config.rpc_timeout,
+        a_day: config.max_requests_per_day,
+        // A node that is busy shuts the door instead.
+        passing: |_| false,
+        seed: dial.seed(),
+    };
+    Ok(Fleet::of(members?, rules))
+}
+
+/// What a node has on record of a transaction in an irrevocable block; none where it does not answer.
+pub(super) async fn on_record(
+    fleet: &Fleet<Endpoints>,
+    node: NodeId,
+    id: B256,
+) -> Option<Option<TxOnRecord>> {
+    let Some(found) = Api::of(fleet, node).info(Side::Solidity, id).await.ok()? else {
+        return Some(None);
+    };
+    let of = B256::from(U256::from(found.block_time_ms));
+    Some(Some(TxOnRecord { block: found.block, of, logs: found.logs }))
+}
+
+/// One account on one TRON chain.
+#[derive(Debug)]
+pub struct TronChain {
+    account: SigningAccount,
+    parts: TronParts,
+    /// What is known of each node.
+    learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
+    head: KeptHead<TronHead>,
+    tracks: Tracks,
+    disputes: Disputes,
+    promises: Arc<Promises<SpendOf>>,
+    last_draft: parking_lot::Mutex<LastDraft>,
+    /// Which nodes have taken what was offered.
+    taken: Arc<delivery::Taken>,
+    solid: SolidBlocks,
+    signers: Arc<Signers>,
+    /// How fast is signed.
+    throttle: throttle::Throttle,
+    /// What is known of the witnesses.
+    vouched: parking_lot::Mutex<Vouched>,
+    /// When a node last refused to run creation code; none where none did.
+    undeployed: parking_lot::Mutex<Option<tokio::time::Instant>>,
+    /// Held while blocks are read for what was forgotten.
+    reading: Mutex<Option<Reading>>,
+    /// Held while they are read for what landed beside open batches.
+    comparing: Mutex<Option<Reading>>,
+    /// Held while they are read for what was on its way when this process began.
+    arriving: Mutex<Option<Reading>>,
+    /// Held while the newest blocks and pools are.
+    newest_blocks: Mutex<young::NewestBlocks>,
+    /// When nothing can land any more that was signed before this process began, Unix ms of blocks.
+    dead_after: OnceLock<u64>,
+    /// From when on the nodes are asked what is irrevocable, while open batches are followed.
+    solid_due: parking_lot::Mutex<SolidDue>,
+    /// The newest headers that the nodes have shown.
+    shown: parking_lot::Mutex<ShownHeaders>,
+}
+
+impl TronChain {
+    /// Connects. A node that does not answer is asked again at the next beat; one on another chain
+    /// is not used, and when all of them are, that is an error.
+    pub async fn connect(account: SigningAccount, parts: TronParts) -> Result<Self, NotConnected> {
+        let configured = RealChain::Genesis(parts.config.chain_id);
+        meet(&account.facts, &parts.fleet, configured).await?;
+        let (signers, payer) = (Arc::default(), Payer::of(&account.facts));
+        let vouched = Vouched::beginning_with(parts.config.witnesses.clone());
+        Ok(Self {
+            account,
+            parts,
+            learnt: RwLock::default(),
+            head: KeptHead::unseen(),
+            tracks: Tracks::default(),
+            disputes: Disputes::default(),
+            promises: Arc::new(Promises::of_account(payer)),
+            last_draft: parking_lot::Mutex::default(),
+            taken: Arc::default(),
+            solid: SolidBlocks::unread(Arc::clone(&signers)),
+            signers,
+            undeployed: parking_lot::Mutex::default(),
+            throttle: throttle::Throttle::default(),
+            vouched: parking_lot::Mutex::new(vouched),
+            reading: Mutex::default(),
+            comparing: Mutex::default(),
+            arriving: Mutex::default(),
+            newest_blocks: Mutex::default(),
+            dead_after: OnceLock::new(),
+            solid_due: parking_lot::Mutex::default(),
+            shown: parking_lot::Mutex::default(),
+        })
+    }
+
+    /// Asks the best node.
+    fn api(&self) -> Api<'_> {
+        Api::best(&self.parts.fleet)
+    }
+
+    /// Asks this node.
+    fn api_of(&self, id: NodeId) -> Api<'_> {
+        Api::of(&self.parts.fleet, id)
+    }
+}
+
+#[async_trait]
+impl Chain for TronChain {
+    fn facts(&self) -> &Facts {
+        &self.account.facts
+    }
+
+    fn profile(&self) -> &Profile {
+        &self.account.profile
+    }
+
+    fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector {
+        let profile = self.account.profiles.of_slot(slot);
+        profile.as_ref().unwrap_or(&self.account.profile).selector()
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.account.policy
+    }
+
+    fn signs(&self) -> bool {
+        self.account.signs()
+    }
+
+    fn key_held(&self) -> Option<&'static str> {
+        self.account.key_held()
+    }
+
+    fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
+        self.head.pulses()
+    }
+
+    fn unready(&self) -> Option<ChainError> {
+        let unready = self.account.key_trouble().or_else(|| self.unready_now());
+        unready.or_else(|| self.account.not_permitted())
+    }
+
+    async fn look_after_key(&self) {
+        self.account.look_after_key().await;
+    }
+
+    async fn look_after_permission(&self) {
+        let asked = self.may_bill_anybody().await;
+        self.account.note_permission(&asked);
+    }
+
+    fn vitals(&self) -> Option<Vitals> {
+        self.vitals_now()
+    }
+
+    fn spread(&self) -> Duration {
+        self.parts.fleet.spread(Requests::TRON_LOOK)
+    }
+
+    fn traffic(&self) -> Vec<NodeTraffic> {
+        self.parts.fleet.traffic()
+    }
+
+    fn nodes(&self) -> Vec<NodeView> {
+        self.parts.fleet.views()
+    }
+
+    fn disputes(&self) -> Vec<LastingDispute> {
+        self.disputes.lasting()
+    }
+
+    fn trust(&self) -> Trust {
+        self.parts.fleet.trust()
+    }
+
+    async fn beat(&self) -> Result<Pulse, ChainError> {
+        self.beaten().await
+    }
+
+    async fn glance(&self) -> Result<Pulse, ChainError> {
+        self.glanced().await
+    }
+
+    /// Positions are ours alone: no chain knows them.
+    async fn undenied_sent(&self) -> Result<MostSent, ChainError> {
+        Ok(MostSent::default())
+    }
+
+    /// Nor does any pool count them.
+    async fn most_sent(&self) -> Result<MostSent, ChainError> {
+        Ok(MostSent::default())
+    }
+
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
+        self.looked_up(entries).await
+    }
+
+    async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
+        self.units_of(token).await
+    }
+
+    async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
+        let checked = self.check(charges).await;
+        if checked.is_err() {
+            self.account.note_permission(&checked);
+        }
+        checked
+    }
+
+    async fn draft(
+        &self,
+        good: &[Charge],
+        estimate: &Estimate,
+    ) -> Result<Box<dyn Draft>, ChainError> {
+        Ok(Box::new(self.compose(good, estimate).await?))
+    }
+
+    async fn redraft(
+        &self,
+        slot: &Slot<Durable<Attempt>>,
+        kind: AttemptKind,
+    ) -> Result<Box<dyn Draft>, ChainError> {
+        Ok(Box::new(self.recompose(slot, kind).await?))
+    }
+
+    /// No place of a lane is ever taken by a transaction that is not ours.
+    async fn strangers(&self, _from: u64, _to: u64) -> Result<PlaceTakers, ChainError> {
+        Ok(PlaceTakers::default())
+    }
+
+    async fn recall(&self, from: ReadFrom) -> Result<Recall, ChainError> {
+        self.read_on(from).await
+    }
+
+    async fn recalled(&self) {
+        self.forget_what_was_read().await;
+    }
+
+    async fn used_between(&self, since_ms: i64, used_ms: i64) -> Result<Recall, ChainError> {
+        self.read_between(since_ms, used_ms).await
+    }
+
+    async fn arrivals(&self) -> Result<Recall, ChainError> {
+        self.read_arrivals().await
+    }
+
+    async fn young(&self, ours: Option<&BTreeSet<B256>>) -> Result<Young, ChainError> {
+        self.young_calls(ours).await
+    }
+
+    async fn last_used(&self) -> Result<Option<u64>, ChainError> {
+        self.last_use().await
+    }
+
+    fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
+        self.account.remember(past.profiles.clone());
+        self.take_up(past);
+        for slot in open {
+            self.note_spend(slot, None);
+        }
+    }
+
+    fn brake(&self) -> Option<Brake> {
+        self.throttled()
+    }
+
+    async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
+        self.offer(&attempt.get().signed).await
+    }
+
+    async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting> {
+        self.sightings(slots).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

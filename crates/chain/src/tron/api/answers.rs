@@ -1,0 +1,373 @@
+//! What a node says of blocks, accounts, contracts and prices. Fields with default values are left
+//! out of every answer, and `{}` means that there is nothing.
+
+mod blocks;
+
+use super::{Api, Side, garbled};
+use crate::tron::address::to_hex;
+use ::node::{AskError, decode};
+use alloy::primitives::{Address, B256, Bytes};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+
+/// A block, checked to be the one that was asked for. Its id begins with its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tron) struct TronBlock {
+    pub(in crate::tron) id: B256,
+    pub(in crate::tron) number: u64,
+    pub(in crate::tron) parent: B256,
+    /// Unix ms.
+    pub(in crate::tron) time_ms: u64,
+    /// The ids of its transactions; empty when they were not asked for.
+    pub(in crate::tron) transactions: Vec<B256>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawBlock<T> {
+    #[serde(rename = "blockID")]
+    block_id: B256,
+    #[serde(rename = "block_header")]
+    header: RawHeader,
+    #[serde(default = "Vec::new")]
+    transactions: Vec<T>,
+}
+
+#[derive(Deserialize)]
+struct RawId {
+    #[serde(rename = "txID")]
+    id: B256,
+}
+
+#[derive(Deserialize)]
+struct RawHeader {
+    raw_data: RawHeaderData,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawHeaderData {
+    #[serde(default)]
+    number: u64,
+    #[serde(default)]
+    timestamp: u64,
+    parent_hash: B256,
+    tx_trie_root: B256,
+}
+
+impl<T> RawBlock<T> {
+    /// A block that does not contradict itself. One whose header commits to transactions must show
+    /// them if it was asked to: otherwise a node that ignores `detail` would prove their absence.
+    /// Its transactions are told beside it.
+    fn check(self, asked: Option<u64>, detail: bool) -> Option<(TronBlock, Vec<T>)> {
+        let header = self.header.raw_data;
+        let [n0, n1, n2, n3, n4, n5, n6, n7, ..] = self.block_id.0;
+        let in_id = u64::from_be_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
+        let shown = !self.transactions.is_empty();
+        let hidden = detail && !shown && !header.tx_trie_root.is_zero();
+        let right = in_id == header.number
+            && asked.is_none_or(|asked| asked == header.number)
+            && !hidden
+            && (header.timestamp > 0 || header.number == 0);
+        let block = TronBlock {
+            id: self.block_id,
+            number: header.number,
+            parent: header.parent_hash,
+            time_ms: header.timestamp,
+            transactions: Vec::new(),
+        };
+        right.then_some((block, self.transactions))
+    }
+}
+
+/// The id of block 0 in an answer.
+pub(super) fn genesis(raw: &RawValue) -> Option<B256> {
+    let raw: RawBlock<RawId> = decode(raw.get().as_bytes()).ok()?;
+    raw.check(Some(0), false).map(|(block, _)| block.id)
+}
+
+/// What an account holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tron) struct Account {
+    /// Sun.
+    pub(in crate::tron) balance: u64,
+    /// The time of the block before the one that holds its newest transaction, Unix ms; 0 where it has
+    /// none.
+    pub(in crate::tron) used_ms: u64,
+    /// What its own key may do alone.
+    pub(in crate::tron) own_key: Authority,
+    /// The active permissions by which its own key may call contracts alone. Nothing is signed by them.
+    pub(in crate::tron) active: Vec<u64>,
+    /// The permissions by which others may sign without its own key, by their ids: 0 is the owner's.
+    pub(in crate::tron) others: Vec<u64>,
+}
+
+/// What one key may do by the owner permission of an account, which is what we sign by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tron) struct Authority {
+    /// What its signature weighs.
+    pub(in crate::tron) weight: u64,
+    /// What signatures have to weigh together.
+    pub(in crate::tron) threshold: u64,
+}
+
+impl Authority {
+    /// That of the only key of an ordinary account.
+    pub(in crate::tron) const ALONE: Self = Self { weight: 1, threshold: 1 };
+
+    /// Whether a signature is enough.
+    pub(in crate::tron) fn suffices(self) -> bool {
+        self.weight >= self.threshold
+    }
+}
+
+#[derive(Deserialize)]
+struct RawPermission {
+    #[serde(default)]
+    id: u64,
+    /// One bit for each type of contract, hex, of an active permission.
+    #[serde(default)]
+    operations: String,
+    #[serde(default)]
+    threshold: u64,
+    #[serde(default)]
+    keys: Vec<RawKey>,
+}
+
+#[derive(Deserialize)]
+struct RawKey {
+    address: String,
+    #[serde(default)]
+    weight: u64,
+}
+
+impl RawPermission {
+    fn of(&self, who: &str) -> Authority {
+        let own = self.keys.iter().filter(|key| key.address == who);
+        let weight = own.fold(0_u64, |sum, key| sum.saturating_add(key.weight));
+        Authority { weight, threshold: self.threshold }
+    }
+
+    /// Whether all others together suffice.
+    fn lets_others(&self, who: &str) -> bool {
+        let others = self.keys.iter().filter(|key| key.address != who);
+        let weight = others.fold(0_u64, |sum, key| sum.saturating_add(key.weight));
+        Authority { weight, threshold: self.threshold }.suffices()
+    }
+
+    /// Whether contracts may be called by it (type 31).
+    fn calls_contracts(&self) -> bool {
+        let byte = hex::decode(&self.operations).ok().and_then(|bits| bits.get(3).copied());
+        byte.is_some_and(|byte| byte & 0x80 != 0)
+    }
+}
+
+#[derive(Deserialize)]
+struct RawAccount {
+    address: String,
+    #[serde(default)]
+    balance: u64,
+    /// The node's own spelling.
+    #[serde(default, rename = "latest_opration_time")]
+    used_ms: u64,
+    /// Left out for accounts of the genesis block, whose own key is enough.
+    owner_permission: Option<RawPermission>,
+    #[serde(default)]
+    active_permission: Vec<RawPermission>,
+}
+
+impl RawAccount {
+    fn read(self, who: &str) -> Account {
+        let Self { balance, used_ms, owner_permission: owner, active_permission, .. } = self;
+        let own_key = owner.as_ref().map_or(Authority::ALONE, |owner| owner.of(who));
+        let alone = |one: &&RawPermission| one.calls_contracts() && one.of(who).suffices();
+        let active = active_permission.iter().filter(alone).map(|one| one.id).collect();
+        let all = owner.iter().chain(&active_permission);
+        let others = all.filter(|one| one.lets_others(who)).map(|one| one.id).collect();
+        Account { balance, used_ms, own_key, active, others }
+    }
+}
+
+/// What an account can use without paying for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct RawResources {
+    #[serde(rename = "freeNetUsed")]
+    free_net_used: u64,
+    #[serde(rename = "freeNetLimit")]
+    free_net_limit: u64,
+    #[serde(rename = "NetUsed")]
+    net_used: u64,
+    #[serde(rename = "NetLimit")]
+    net_limit: u64,
+    #[serde(rename = "EnergyUsed")]
+    energy_used: u64,
+    #[serde(rename = "EnergyLimit")]
+    energy_limit: u64,
+}
+
+/// What is left today of an account's resources. All zero for one that is not activated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tron) struct Resources {
+    /// Of the free bandwidth, bytes.
+    pub(in crate::tron) free_bandwidth: u64,
+    /// Of the staked bandwidth, bytes.
+    pub(in crate::tron) staked_bandwidth: u64,
+    /// Of the staked or rented energy.
+    pub(in crate::tron) energy: u64,
+}
+
+impl From<RawResources> for Resources {
+    fn from(raw: RawResources) -> Self {
+        Self {
+            free_bandwidth: raw.free_net_limit.saturating_sub(raw.free_net_used),
+            staked_bandwidth: raw.net_limit.saturating_sub(raw.net_used),
+            energy: raw.energy_limit.saturating_sub(raw.energy_used),
+        }
+    }
+}
+
+/// What the chain has voted for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tron) struct Parameters(HashMap<String, i64>);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawParameters {
+    chain_parameter: Vec<RawParameter>,
+}
+
+#[derive(Deserialize)]
+struct RawParameter {
+    key: String,
+    #[serde(default)]
+    value: i64,
+}
+
+impl Parameters {
+    /// The parameter with this name; none where the node does not know it.
+    pub(in crate::tron) fn get(&self, name: &str) -> Option<u64> {
+        self.0.get(name).and_then(|value| u64::try_from(*value).ok())
+    }
+}
+
+#[derive(Deserialize)]
+struct RawNumber {
+    #[serde(default)]
+    num: u64,
+}
+
+/// A contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tron) struct ContractInfo {
+    /// The code that runs.
+    pub(in crate::tron) code: Bytes,
+    /// How much of the energy the caller pays, percent.
+    pub(in crate::tron) caller_pays_percent: u64,
+    /// What the chain adds to each unit of energy in it, in 1/10,000.
+    pub(in crate::tron) energy_factor: u64,
+}
+
+#[derive(Deserialize)]
+struct RawContract {
+    #[serde(default)]
+    runtimecode: Bytes,
+    smart_contract: RawTerms,
+    #[serde(default)]
+    contract_state: RawState,
+}
+
+#[derive(Deserialize)]
+struct RawTerms {
+    #[serde(default)]
+    consume_user_resource_percent: u64,
+}
+
+#[derive(Default, Deserialize)]
+struct RawState {
+    #[serde(default)]
+    energy_factor: u64,
+}
+
+impl Api<'_> {
+    /// The newest block, or the one with this number; none where the node has none.
+    pub(in crate::tron) async fn block(
+        self,
+        side: Side,
+        number: Option<u64>,
+        detail: bool,
+    ) -> Result<Option<TronBlock>, AskError> {
+        let found = self.get_block::<RawId>(side, number, detail).await?;
+        Ok(found.map(|(block, transactions)| TronBlock {
+            transactions: transactions.into_iter().map(|tx| tx.id).collect(),
+            ..block
+        }))
+    }
+
+    async fn get_block<T: DeserializeOwned + Send>(
+        self,
+        side: Side,
+        number: Option<u64>,
+        detail: bool,
+    ) -> Result<Option<(TronBlock, Vec<T>)>, AskError> {
+        const QUESTION: &str = "getblock";
+        let params = match number {
+            Some(number) => json!({ "id_or_num": number.to_string(), "detail": detail }),
+            None => json!({ "detail": detail }),
+        };
+        let raw: Option<RawBlock<T>> = self.ask(side, QUESTION, params).await?;
+        raw.map(|raw| raw.check(number, detail).ok_or_else(|| garbled(QUESTION))).transpose()
+    }
+
+    /// What an account holds; none where it is not activated.
+    pub(in crate::tron) async fn account(
+        self,
+        side: Side,
+        who: Address,
+    ) -> Result<Option<Account>, AskError> {
+        const QUESTION: &str = "getaccount";
+        let who = to_hex(who);
+        match self.ask(side, QUESTION, json!({ "address": who })).await? {
+            None => Ok(None),
+            Some(account) if account.address == who => Ok(Some(account.read(&who))),
+            Some(RawAccount { .. }) => Err(garbled(QUESTION)),
+        }
+    }
+
+    /// What an account can use without paying for it.
+    pub(in crate::tron) async fn resources(self, who: Address) -> Result<Resources, AskError> {
+        let params = json!({ "address": to_hex(who) });
+        let raw: Option<RawResources> = self.ask(Side::Full, "getaccountresource", params).await?;
+        Ok(raw.unwrap_or_default().into())
+    }
+
+    /// What the chain has voted for.
+    pub(in crate::tron) async fn parameters(self) -> Result<Parameters, AskError> {
+        let raw: RawParameters = self.demand(Side::Full, "getchainparameters", json!({})).await?;
+        let pairs = raw.chain_parameter.into_iter().map(|one| (one.key, one.value));
+        Ok(Parameters(pairs.collect()))
+    }
+
+    /// When parameters and energy factors change next, Unix ms.
+    pub(in crate::tron) async fn next_maintenance_ms(self) -> Result<u64, AskError> {
+        let raw: RawNumber = self.demand(Side::Full, "getnextmaintenancetime", json!({})).await?;
+        Ok(raw.num)
+    }
+
+    /// A contract; none where there is none at the address.
+    pub(in crate::tron) async fn contract(
+        self,
+        at: Address,
+    ) -> Result<Option<ContractInfo>, AskError> {
+        let params = json!({ "value": to_hex(at) });
+        let raw: Option<RawContract> = self.ask(Side::Full, "getcontractinfo", params).await?;
+        Ok(raw.map(|raw| ContractInfo {
+            code: raw.runtimecode,
+            caller_pays_percent: raw.smart_contract.consume_user_resource_percent,
+            energy_factor: raw.contract_state.energy_factor,
+        }))
+    }
+}

@@ -1,0 +1,219 @@
+//! What a node says of a transaction: to a broadcast, while it knows it, and once it is in a block.
+
+use super::calls::words_of;
+use super::outcome::CallResult;
+use super::{Api, Question, Side, garbled};
+use ::node::AskError;
+use alloy::primitives::{Address, B256, Bytes, Log, LogData, U256};
+use billing::{CallEnding, TxRecord};
+use serde::Deserialize;
+use serde_json::json;
+use tron_primitives::transaction::txid;
+
+/// What a node said to a broadcast, unjudged.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(in crate::tron) struct Broadcast {
+    #[serde(default)]
+    pub(in crate::tron) result: bool,
+    #[serde(default)]
+    pub(in crate::tron) code: String,
+    #[serde(default)]
+    pub(in crate::tron) message: String,
+    /// What the node computed from the bytes that reached it.
+    pub(in crate::tron) txid: Option<B256>,
+}
+
+#[derive(Deserialize)]
+struct RawTx {
+    #[serde(rename = "txID")]
+    id: B256,
+    #[serde(default)]
+    ret: Vec<RawContractRet>,
+}
+
+#[derive(Deserialize)]
+struct RawPool {
+    #[serde(rename = "txId", default)]
+    ids: Vec<B256>,
+}
+
+#[derive(Deserialize)]
+struct RawWaiting {
+    raw_data_hex: Bytes,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawContractRet {
+    #[serde(default)]
+    contract_ret: String,
+}
+
+/// What a transaction did in a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tron) struct TxInfo {
+    pub(in crate::tron) id: B256,
+    /// The number of its block.
+    pub(in crate::tron) block: u64,
+    /// The block's time, Unix ms. It can be later than the transaction's expiration.
+    pub(in crate::tron) block_time_ms: u64,
+    /// What it cost, sun.
+    pub(in crate::tron) fee: u64,
+    /// What it used, with the penalty of the contract's energy factor.
+    pub(in crate::tron) energy: u64,
+    /// The node's word for how the call went.
+    pub(in crate::tron) outcome: String,
+    /// What that word means; none where it means nothing.
+    pub(in crate::tron) result: Option<CallResult>,
+    /// What the call returned or reverted with.
+    pub(in crate::tron) returned: Bytes,
+    /// Why it failed, in the node's words.
+    pub(in crate::tron) words: String,
+    pub(in crate::tron) logs: Vec<Log>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawInfo {
+    id: B256,
+    #[serde(default)]
+    block_number: u64,
+    #[serde(default)]
+    block_time_stamp: u64,
+    #[serde(default)]
+    fee: u64,
+    /// FAILED; left out otherwise.
+    #[serde(default)]
+    result: String,
+    /// Hex of a text.
+    #[serde(default)]
+    res_message: String,
+    #[serde(default)]
+    contract_result: Vec<Bytes>,
+    #[serde(default)]
+    receipt: RawReceipt,
+    #[serde(default)]
+    log: Vec<RawLog>,
+}
+
+#[derive(Default, Deserialize)]
+struct RawReceipt {
+    #[serde(default)]
+    energy_usage_total: u64,
+    #[serde(default)]
+    result: String,
+}
+
+/// Addresses here have 20 bytes.
+#[derive(Deserialize)]
+struct RawLog {
+    address: Address,
+    #[serde(default)]
+    topics: Vec<B256>,
+    #[serde(default)]
+    data: Bytes,
+}
+
+impl RawInfo {
+    fn check(self, asked: B256) -> Option<TxInfo> {
+        let logs = self.log.into_iter().map(|log| {
+            LogData::new(log.topics, log.data).map(|data| Log { address: log.address, data })
+        });
+        let result = CallResult::of_record(&self.receipt.result, &self.result);
+        let info = TxInfo {
+            id: self.id,
+            block: self.block_number,
+            block_time_ms: self.block_time_stamp,
+            fee: self.fee,
+            energy: self.receipt.energy_usage_total,
+            outcome: self.receipt.result,
+            result,
+            returned: self.contract_result.into_iter().next().unwrap_or_default(),
+            words: words_of(&self.res_message),
+            logs: logs.collect::<Option<_>>()?,
+        };
+        (info.id == asked && info.block > 0).then_some(info)
+    }
+}
+
+impl TxInfo {
+    /// What it tells people; none where it does not say how the call went.
+    pub(in crate::tron) fn for_people(&self) -> Option<TxRecord> {
+        self.result?;
+        let ending = CallResult::told(&self.outcome)?;
+        let words = match (ending, self.words.as_str()) {
+            (CallEnding::Faulty, words) => format!("{} {words}", self.outcome),
+            (_, words) => words.to_owned(),
+        };
+        let message = Some(words.trim().to_owned()).filter(|words| !words.is_empty());
+        Some(TxRecord { ending, message, used: self.energy, fee: U256::from(self.fee) })
+    }
+}
+
+impl Api<'_> {
+    /// The result of the call that a transaction makes, also from a node that keeps no history; none
+    /// where the node does not know the transaction, and nothing follows from that. On the full side
+    /// it may only be in the pool, and its result a guess.
+    pub(in crate::tron) async fn call_result(
+        self,
+        side: Side,
+        id: B256,
+    ) -> Result<Option<CallResult>, AskError> {
+        const QUESTION: &str = "gettransactionbyid";
+        match self.ask(side, QUESTION, by_id(id)).await? {
+            Some(RawTx { id: answered, ret }) if answered == id => match ret.as_slice() {
+                [ret] => Ok(CallResult::of_word(&ret.contract_ret)),
+                _ => Ok(None),
+            },
+            Some(RawTx { .. }) => Err(garbled(QUESTION)),
+            None => Ok(None),
+        }
+    }
+
+    /// What waits in the node's pool.
+    pub(in crate::tron) async fn pool(self) -> Result<Vec<B256>, AskError> {
+        let question = "gettransactionlistfrompending";
+        let told: Option<RawPool> = self.ask(Side::Full, question, json!({})).await?;
+        Ok(told.map(|pool| pool.ids).unwrap_or_default())
+    }
+
+    /// What is signed of a transaction in the node's pool; none where it is not in there.
+    pub(in crate::tron) async fn waiting(self, id: B256) -> Result<Option<Bytes>, AskError> {
+        const QUESTION: &str = "gettransactionfrompending";
+        let told: Option<RawWaiting> = self.ask(Side::Full, QUESTION, by_id(id)).await?;
+        match told.map(|waiting| waiting.raw_data_hex) {
+            Some(raw) if txid(&raw) != id => Err(garbled(QUESTION)),
+            raw => Ok(raw),
+        }
+    }
+
+    /// What the transaction did, if it is in a block; on the solidity side, in an irrevocable one.
+    pub(in crate::tron) async fn info(
+        self,
+        side: Side,
+        id: B256,
+    ) -> Result<Option<TxInfo>, AskError> {
+        const QUESTION: &str = "gettransactioninfobyid";
+        let raw: Option<RawInfo> = self.ask(side, QUESTION, by_id(id)).await?;
+        let info = raw.map(|raw| raw.check(id).ok_or_else(|| garbled(QUESTION))).transpose()?;
+        Ok(info.map(|info| TxInfo { words: self.clean(&info.words), ..info }))
+    }
+}
+
+/// The offer of signed bytes. Only [`crate::Chain::deliver`] leads here.
+pub(in crate::tron) fn offer(raw: &[u8]) -> Question {
+    let params = json!({ "transaction": hex::encode(raw) });
+    Question::Http { side: Side::Full, name: "broadcasthex", params, runs: false }
+}
+
+impl Broadcast {
+    /// The same without our secrets.
+    pub(in crate::tron) fn cleaned(&self, clean: impl Fn(&str) -> String) -> Self {
+        let (code, message) = (clean(&self.code), clean(&self.message));
+        Self { code, message, ..self.clone() }
+    }
+}
+
+fn by_id(id: B256) -> serde_json::Value {
+    json!({ "value": hex::encode(id) })
+}

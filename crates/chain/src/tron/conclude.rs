@@ -1,0 +1,270 @@
+//! From what each node testified to what became of one batch: a pure function.
+//!
+//! A batch is decided by presence: one of its transactions is in an irrevocable block, and as many
+//! providers as have to agree tell the same of it. Or by the rule of the dead: blocks that as many
+//! providers tell alike prove that none of its transactions can land any more. Nothing is concluded
+//! from an absence, an error, or a word that is not known.
+
+use super::api::{CallResult, TxInfo};
+use super::death::{self, BlockTime};
+use alloy::primitives::{B256, Log};
+use billing::TxRecord;
+use std::collections::BTreeMap;
+
+/// How many irrevocable blocks on top of a transaction its logs are waited for: a node that lags has
+/// them by then, and one that keeps no history never will.
+pub(super) const LOGS_WITHIN: u64 = 40;
+
+/// What a node's records say of a transaction in a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    /// The number of the block.
+    pub(super) block: u64,
+    /// The block's time, Unix ms.
+    pub(super) block_time_ms: u64,
+    /// How the call went, in a word that is known.
+    pub(super) result: CallResult,
+    /// What its contracts told; nothing for a call that failed.
+    pub(super) logs: Vec<Log>,
+}
+
+/// Whether a node's head holds the newest transaction of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// It was not asked, or did not answer.
+    #[default]
+    Untold,
+    /// In no block.
+    No,
+    /// In this one.
+    In(u64),
+}
+
+/// What one node testified in one look. What it did not answer is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct TronTestimony {
+    /// Of the newest transaction.
+    pub(super) shown: Shown,
+    /// Its records of blocks that are irrevocable for it, by transaction; none where it says that it
+    /// has none. What it did not answer, or not in known words, is left out.
+    pub(super) records: BTreeMap<B256, Option<Record>>,
+    /// What the same records tell people. Decides nothing.
+    pub(super) told: BTreeMap<B256, TxRecord>,
+    /// How the newest transaction went, told without a record.
+    pub(super) result: Option<CallResult>,
+}
+
+/// What is known besides the testimonies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ground {
+    /// The newest block that is irrevocable for as many providers as have to agree.
+    pub(super) solid: u64,
+    /// How many have to agree.
+    pub(super) needed: usize,
+    /// What the irrevocable blocks prove about the newest transaction, if they were read.
+    pub(super) scan: Option<death::TxFate>,
+}
+
+/// A transaction of ours in an irrevocable block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Landing {
+    pub(super) id: B256,
+    /// The number of the block.
+    pub(super) block: u64,
+    /// The block's time, Unix ms.
+    pub(super) block_time_ms: u64,
+    pub(super) result: CallResult,
+    /// None where too few nodes told the same, and it is too late for them to do so.
+    pub(super) logs: Option<Vec<Log>>,
+    /// What it cost, which is looked up once it is known that it stands.
+    pub(super) record: Option<TxRecord>,
+}
+
+/// What a node's answer records of a transaction; nothing where it does not say how the call went.
+pub(super) fn record(info: TxInfo) -> Option<Record> {
+    let result = info.result?;
+    let logs = if result == CallResult::Succeeded { info.logs } else { Vec::new() };
+    Some(Record { block: info.block, block_time_ms: info.block_time_ms, result, logs })
+}
+
+/// What became of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum BatchFate {
+    /// In no block so far.
+    Absent,
+    /// In a block that can still be undone.
+    Included,
+    /// In a block that cannot.
+    Landed(Landing),
+    /// In none, and in none ever: proven by this block.
+    Dead(BlockTime),
+    /// The nodes disagree, or too few of them told enough.
+    Unclear,
+}
+
+/// What the nodes say together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TronConclusion {
+    pub(super) fate: BatchFate,
+    /// Who contradicts it: places in the list of testimonies.
+    pub(super) liars: Vec<usize>,
+    /// Who contradicts one another, where nothing follows: places in the list of testimonies.
+    pub(super) disputed: Vec<usize>,
+}
+
+/// Concludes what became of the batch that `attempts` were signed for, the newest last.
+pub(super) fn conclude(
+    attempts: &[B256],
+    said: &[TronTestimony],
+    ground: Ground,
+) -> TronConclusion {
+    let told: Vec<LandingTold> =
+        said.iter().map(|node| node.told(attempts, ground.solid)).collect();
+    if let Some(landing) = landed(&told, said, attempts, ground) {
+        let liars = places(&told, |told| told.contradicts(&landing));
+        return TronConclusion { fate: BatchFate::Landed(landing), liars, disputed: vec![] };
+    }
+    let tellers = places(&told, |told| !matches!(told, LandingTold::Nothing));
+    if let Some(death::TxFate::Dead(place)) = ground.scan {
+        // Whoever tells of a landing, or nothing at all, does not bear the death out.
+        if said.iter().filter(|node| node.denies(attempts)).count() >= ground.needed {
+            return TronConclusion {
+                fate: BatchFate::Dead(place),
+                liars: tellers,
+                disputed: vec![],
+            };
+        }
+        return TronConclusion { fate: BatchFate::Unclear, liars: vec![], disputed: tellers };
+    }
+    let disputed = if quarrel(&told) { tellers } else { vec![] };
+    TronConclusion { fate: pending(&told, said, ground.needed), liars: vec![], disputed }
+}
+
+/// What as many nodes as have to agree tell people of a transaction; the words are the first node's.
+pub(super) fn told_alike(id: B256, said: &[TronTestimony], needed: usize) -> Option<TxRecord> {
+    let told: Vec<&TxRecord> = said.iter().filter_map(|node| node.told.get(&id)).collect();
+    let facts = |record: &TxRecord| (record.ending, record.used, record.fee);
+    let agreed =
+        |one: &&&TxRecord| told.iter().filter(|other| facts(other) == facts(one)).count() >= needed;
+    told.iter().find(agreed).map(|record| (*record).clone())
+}
+
+/// The landing that as many nodes as have to agree tell of.
+fn landed(
+    told: &[LandingTold],
+    said: &[TronTestimony],
+    attempts: &[B256],
+    ground: Ground,
+) -> Option<Landing> {
+    let landings: Vec<&Landing> = told.iter().filter_map(LandingTold::landing).collect();
+    let count = |same: &dyn Fn(&Landing) -> bool| {
+        landings.iter().filter(|other| same(other)).count() >= ground.needed
+    };
+    if let Some(agreed) = landings.iter().find(|one| count(&|other| other == **one)) {
+        return Some((*agreed).clone());
+    }
+    let late = |block: u64| ground.solid >= block.saturating_add(LOGS_WITHIN);
+    let alike = landings.iter().find(|one| count(&|other| other.is_but_for_logs(one)));
+    if let Some(alike) = alike.filter(|one| late(one.block)) {
+        return Some(Landing { logs: None, ..(*alike).clone() });
+    }
+    let Some(death::TxFate::Landed(place)) = ground.scan else { return None };
+    let (id, block) = (*attempts.last()?, place.number);
+    let word = |node: &TronTestimony| match node.records.get(&id) {
+        Some(Some(record)) if record.block == block => Some(record.result),
+        Some(Some(_)) => None,
+        Some(None) | None => node.result,
+    };
+    let words: Vec<CallResult> = said.iter().filter_map(word).collect();
+    let agreed =
+        |one: &&CallResult| words.iter().filter(|other| other == one).count() >= ground.needed;
+    let result = *words.iter().find(agreed).filter(|_| late(block))?;
+    let opposed = words.iter().filter(|other| **other != result).count() >= ground.needed;
+    let block_time_ms = place.time_ms;
+    let landing = Landing { id, block, block_time_ms, result, logs: None, record: None };
+    (!opposed).then_some(landing)
+}
+
+/// What a look may say of a batch that is not decided. None of it frees a claim.
+fn pending(told: &[LandingTold], said: &[TronTestimony], needed: usize) -> BatchFate {
+    let in_a_block = |(told, node): &(&LandingTold, &TronTestimony)| {
+        matches!(node.shown, Shown::In(_)) || !matches!(told, LandingTold::Nothing)
+    };
+    if told.iter().zip(said).filter(in_a_block).count() >= needed {
+        return BatchFate::Included;
+    }
+    if said.iter().any(|node| node.shown == Shown::No) {
+        BatchFate::Absent
+    } else {
+        BatchFate::Unclear
+    }
+}
+
+/// What one node says landed for good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum LandingTold {
+    Landing(Landing),
+    /// Two transactions, although the second was signed only when the first was dead.
+    TwoTales,
+    Nothing,
+}
+
+impl LandingTold {
+    fn landing(&self) -> Option<&Landing> {
+        match self {
+            Self::Landing(landing) => Some(landing),
+            Self::TwoTales | Self::Nothing => None,
+        }
+    }
+
+    fn contradicts(&self, agreed: &Landing) -> bool {
+        match self {
+            Self::Landing(other) if agreed.logs.is_none() => !other.is_but_for_logs(agreed),
+            Self::Landing(other) => other != agreed,
+            Self::TwoTales => true,
+            Self::Nothing => false,
+        }
+    }
+}
+
+impl Landing {
+    fn is_but_for_logs(&self, other: &Self) -> bool {
+        let bare = |one: &Self| (one.id, one.block, one.block_time_ms, one.result);
+        bare(self) == bare(other)
+    }
+}
+
+impl TronTestimony {
+    /// Whether the node says of every attempt that none of its irrevocable blocks holds it.
+    fn denies(&self, attempts: &[B256]) -> bool {
+        attempts.iter().all(|id| self.records.get(id) == Some(&None))
+    }
+
+    fn told(&self, attempts: &[B256], solid: u64) -> LandingTold {
+        let mut landings = attempts.iter().filter_map(|id| {
+            let Record { block, block_time_ms, result, logs } = self.records.get(id)?.clone()?;
+            let (id, logs) = (*id, Some(logs));
+            let landing = Landing { id, block, block_time_ms, result, logs, record: None };
+            // What is irrevocable for enough providers lags behind the node's answer.
+            (block <= solid).then_some(landing)
+        });
+        match (landings.next(), landings.next()) {
+            (None, _) => LandingTold::Nothing,
+            (Some(landing), None) => LandingTold::Landing(landing),
+            (Some(_), Some(_)) => LandingTold::TwoTales,
+        }
+    }
+}
+
+fn quarrel(told: &[LandingTold]) -> bool {
+    let mut landings = told.iter().filter(|told| !matches!(told, LandingTold::Nothing));
+    landings.next().is_some_and(|first| landings.any(|other| other != first))
+}
+
+fn places(told: &[LandingTold], which: impl Fn(&LandingTold) -> bool) -> Vec<usize> {
+    told.iter().enumerate().filter(|(_, told)| which(told)).map(|(at, _)| at).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests;

@@ -1,0 +1,219 @@
+//! Whether a transaction that has expired has landed, or never can: the rule of the dead, pure.
+//!
+//! A transaction builds on one block and lands in none whose parent has the time of its expiration
+//! or a later one. So when the irrevocable blocks above the one it builds on are read without a gap,
+//! up to and including the first that has that time, it is in one of them or it is dead. That last
+//! block counts, since only its parent's time decides about it. No other proof is taken: neither the
+//! clock of this machine, nor a node that does not know the transaction.
+//!
+//! The block that it builds on may not be on the chain at all: then whoever told of it lied. A chain lets a
+//! transaction build on nothing but the newest block with the low number that it names. Where that one
+//! has another hash, and the one 65,536 below it too, no block above the lower one can hold the
+//! transaction, and none below it is young enough. Still all blocks above the higher one are read up to
+//! its expiration, and say whether it is dead.
+
+use super::api::TronBlock;
+use super::transaction::RefBlock;
+use crate::OddAnswer;
+use alloy::primitives::B256;
+
+/// What a transaction says of its own life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ExpiringTx {
+    /// Its id.
+    pub(super) id: B256,
+    /// What it builds on.
+    pub(super) ref_block: RefBlock,
+    /// It lands in no block whose parent has this time or a later one, Unix ms.
+    pub(super) expiration_ms: u64,
+}
+
+/// What became of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TxFate {
+    /// It is in this irrevocable block.
+    Landed(BlockTime),
+    /// It is in no block, and can get into none: proven by this irrevocable block.
+    Dead(BlockTime),
+}
+
+/// A block, as far as a fate speaks of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BlockTime {
+    /// Its number.
+    pub(super) number: u64,
+    /// Its id: what was read leads to this block, and to no other of its number.
+    pub(super) id: B256,
+    /// Its time, Unix ms. That of a landing can be later than the expiration.
+    pub(super) time_ms: u64,
+}
+
+/// A block that does not fit those before it: somebody is on another chain, or lies. What was read
+/// of such a chain proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Misfit {
+    /// It is not the block that comes next, or its id holds another number.
+    #[error("it is not the block that was asked for")]
+    Other,
+    /// It does not follow the block before it.
+    #[error("it does not follow the block before it")]
+    Link,
+}
+
+impl From<Misfit> for OddAnswer {
+    fn from(misfit: Misfit) -> Self {
+        match misfit {
+            Misfit::Other => Self::OtherBlock,
+            Misfit::Link => Self::UnlinkedBlock,
+        }
+    }
+}
+
+/// So many blocks are between two whose low numbers are the same.
+const ROUND: u64 = 0x1_0000;
+
+/// How far the irrevocable blocks have been read for one transaction. Only ever reads on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Scan {
+    tx: ExpiringTx,
+    /// The blocks of the low number that it names, where they are others: the newest that is young
+    /// enough, and the one before.
+    others: Vec<BlockTime>,
+    reached: ReadUpTo,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReadUpTo {
+    /// The block that the transaction builds on is not known; so many later ones of the same low
+    /// number were not it.
+    Nothing { later: usize },
+    /// All blocks from that one to this one are read, and hold no such transaction.
+    Block { id: B256, number: u64, time_ms: u64 },
+    /// Read to the end.
+    End(TxFate),
+}
+
+impl Scan {
+    /// Nothing is read yet.
+    pub(super) fn new(tx: ExpiringTx) -> Self {
+        Self { tx, others: Vec::new(), reached: ReadUpTo::Nothing { later: 0 } }
+    }
+
+    /// The blocks whose word this scan takes besides the one that its fate names, and that have to be
+    /// the chain's as well: nothing links them to it.
+    pub(super) fn rests_on(&self) -> Option<BlockTime> {
+        self.others.get(1).copied()
+    }
+
+    /// The number of the block to read next, where blocks up to `solid` are irrevocable. None when
+    /// there is nothing to read, or not yet.
+    pub(super) fn next(&self, solid: u64) -> Option<u64> {
+        let next = match self.reached {
+            ReadUpTo::Nothing { later } => match self.others.first() {
+                Some(other) => other.number.checked_sub(ROUND),
+                None => self.tx.ref_block.numbers(solid).nth(later),
+            },
+            ReadUpTo::Block { number, .. } => number.checked_add(1),
+            ReadUpTo::End(_) => None,
+        };
+        next.filter(|number| *number <= solid)
+    }
+
+    /// What became of the transaction, if that is known.
+    pub(super) fn fate(&self) -> Option<TxFate> {
+        match self.reached {
+            ReadUpTo::End(fate) => Some(fate),
+            ReadUpTo::Nothing { .. } | ReadUpTo::Block { .. } => None,
+        }
+    }
+
+    /// Reads the irrevocable block that [`Scan::next`] asked for. One that does not fit changes
+    /// nothing.
+    pub(super) fn read(&mut self, block: &TronBlock) -> Result<(), Misfit> {
+        if number_in(block.id) != block.number {
+            return Err(Misfit::Other);
+        }
+        self.reached = match self.reached {
+            ReadUpTo::Nothing { later } => self.begin(block, later)?,
+            ReadUpTo::Block { id, number, time_ms } => {
+                if number.checked_add(1) != Some(block.number) {
+                    return Err(Misfit::Other);
+                }
+                if block.parent != id || block.time_ms <= time_ms {
+                    return Err(Misfit::Link);
+                }
+                self.judge(block)
+            }
+            end @ ReadUpTo::End(_) => end,
+        };
+        Ok(())
+    }
+
+    /// Begins at the block that the transaction builds on, which cannot hold it: it would have to
+    /// hold its own id's hash.
+    fn begin(&mut self, block: &TronBlock, later: usize) -> Result<ReadUpTo, Misfit> {
+        if self.tx.ref_block.is(block.id) {
+            self.others.clear();
+            return Ok(self.after(block));
+        }
+        if self.tx.ref_block.low != low(block.number) {
+            return Err(Misfit::Other);
+        }
+        if let Some(newest) = self.others.first().copied() {
+            if newest.number.checked_sub(ROUND) != Some(block.number) {
+                return Err(Misfit::Other);
+            }
+            self.others.push(place(block));
+            return Ok(self.beyond(newest));
+        }
+        // 65,536 blocks take longer than any transaction lives, so the right one is further down
+        // only where this one is too late.
+        if block.time_ms >= self.tx.expiration_ms {
+            return Ok(ReadUpTo::Nothing { later: later.saturating_add(1) });
+        }
+        self.others.push(place(block));
+        if block.number < ROUND {
+            return Ok(self.after(block));
+        }
+        Ok(ReadUpTo::Nothing { later })
+    }
+
+    fn judge(&self, block: &TronBlock) -> ReadUpTo {
+        if block.transactions.contains(&self.tx.id) {
+            return ReadUpTo::End(TxFate::Landed(place(block)));
+        }
+        self.after(block)
+    }
+
+    /// After a block that does not hold the transaction.
+    fn after(&self, block: &TronBlock) -> ReadUpTo {
+        self.beyond(place(block))
+    }
+
+    /// After all up to this one.
+    fn beyond(&self, place: BlockTime) -> ReadUpTo {
+        if place.time_ms >= self.tx.expiration_ms {
+            return ReadUpTo::End(TxFate::Dead(place));
+        }
+        ReadUpTo::Block { id: place.id, number: place.number, time_ms: place.time_ms }
+    }
+}
+
+fn place(block: &TronBlock) -> BlockTime {
+    BlockTime { number: block.number, id: block.id, time_ms: block.time_ms }
+}
+
+/// The number that an id begins with.
+fn number_in(id: B256) -> u64 {
+    let [n0, n1, n2, n3, n4, n5, n6, n7, ..] = id.0;
+    u64::from_be_bytes([n0, n1, n2, n3, n4, n5, n6, n7])
+}
+
+fn low(number: u64) -> u16 {
+    let [.., high, low] = number.to_be_bytes();
+    u16::from_be_bytes([high, low])
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests;

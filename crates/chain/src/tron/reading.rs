@@ -1,0 +1,121 @@
+//! How far blocks are read without a gap, and what was found in them. Pure.
+
+use super::api::TronBlock;
+use super::death::Misfit;
+use crate::Recall;
+use alloy::primitives::B256;
+use billing::Foreign;
+use journal::LearntUpTo;
+
+/// How much earlier reading begins than the journal's knowledge ends, besides a transaction's life:
+/// its times are this machine's, and those of blocks are not.
+const MARGIN_MS: u64 = 600_000;
+
+/// How far the irrevocable blocks are read, and what was found.
+#[derive(Clone, Debug)]
+pub(super) struct Reading {
+    /// When the first block's successors began, Unix ms.
+    from_ms: u64,
+    /// Nothing that was signed before lands in a block after the first one at or past this time,
+    /// Unix ms.
+    until_ms: u64,
+    pub(super) last: Last,
+    /// Whether it is looked at what transactions did.
+    pub(super) judges: bool,
+    found: Vec<Foreign>,
+    /// Whether any of them was signed after this process began.
+    rival: bool,
+}
+
+/// The block that was read last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Last {
+    pub(super) id: B256,
+    pub(super) number: u64,
+    pub(super) time_ms: u64,
+}
+
+impl Last {
+    /// The next block, if it is that.
+    pub(super) fn followed_by(self, block: &TronBlock) -> Result<Self, Misfit> {
+        if self.number.checked_add(1) != Some(block.number) {
+            return Err(Misfit::Other);
+        }
+        if block.parent != self.id || block.time_ms <= self.time_ms {
+            return Err(Misfit::Link);
+        }
+        Ok(block.into())
+    }
+}
+
+impl From<&TronBlock> for Last {
+    fn from(block: &TronBlock) -> Self {
+        Self { id: block.id, number: block.number, time_ms: block.time_ms }
+    }
+}
+
+impl Reading {
+    /// Nothing is read yet but the block that comes before all that can hold something forgotten.
+    pub(super) fn after(first: &TronBlock, until_ms: u64) -> Self {
+        let (last, found, rival) = (first.into(), Vec::new(), false);
+        Self { from_ms: first.time_ms, until_ms, last, judges: true, found, rival }
+    }
+
+    /// One of uses of the account, whatever they did.
+    pub(super) fn of_uses(self) -> Self {
+        Self { judges: false, ..self }
+    }
+
+    /// One that ends at another time, Unix ms of blocks.
+    pub(super) fn until(self, until_ms: u64) -> Self {
+        Self { until_ms, ..self }
+    }
+
+    /// The numbers of the blocks to read next, where those up to `solid` are irrevocable.
+    pub(super) fn wanted(&self, solid: u64, most: u64) -> std::ops::RangeInclusive<u64> {
+        let first = self.last.number.saturating_add(1);
+        let last =
+            if self.complete() { 0 } else { solid.min(self.last.number.saturating_add(most)) };
+        first..=last
+    }
+
+    /// Takes the next block, and what was found in it.
+    pub(super) fn read(&mut self, block: &TronBlock, found: Vec<Foreign>) -> Result<(), Misfit> {
+        self.last = self.last.followed_by(block)?;
+        self.found.extend(found);
+        Ok(())
+    }
+
+    /// What was found is known by now.
+    pub(super) fn forget_found(&mut self) {
+        self.found.clear();
+    }
+
+    /// Somebody else signs with the key, who may have signed more that can land as long as this: so long
+    /// is read on.
+    pub(super) fn meets_rival(&mut self, lands_until_ms: u64) {
+        self.until_ms = self.until_ms.max(lands_until_ms);
+        self.rival = true;
+    }
+
+    /// The first block at or past the time counts itself, since its parent's time decides about it.
+    fn complete(&self) -> bool {
+        self.last.time_ms >= self.until_ms
+    }
+
+    pub(super) fn so_far(&self) -> Recall {
+        let whole = self.until_ms.saturating_sub(self.from_ms).max(1);
+        let read = self.last.time_ms.saturating_sub(self.from_ms).min(whole);
+        let percent = read.saturating_mul(100).checked_div(whole).unwrap_or(100);
+        let (found, complete, rival) = (self.found.clone(), self.complete(), self.rival);
+        let read = Some(LearntUpTo { number: self.last.number, id: self.last.id });
+        Recall { found, percent, complete, rival, read }
+    }
+}
+
+/// From when on blocks may hold what a journal has forgotten that knows everything up to `since_ms` (of
+/// this machine): a transaction may have been signed before and land later. Unix ms of blocks.
+pub(super) fn from_ms(since_ms: i64, life_ms: u64) -> u64 {
+    let margin = life_ms.saturating_add(MARGIN_MS);
+    u64::try_from(since_ms).unwrap_or_default().saturating_sub(margin)
+}

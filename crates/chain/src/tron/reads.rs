@@ -1,0 +1,261 @@
+//! What wallets hold and allow, and what the contract's lookup says: in one read that deploys nothing.
+//! Where that does not tell everything, in calls of Multicall3 if there is one, else one by one.
+
+use super::TronChain;
+use super::api::{Api, CALLS_AT_ONCE};
+use super::constant::{ConstantCallOutcome, TRIES};
+use super::observe::Deployed;
+use crate::reads::{
+    Answers, FundsReads, LookupReads, READER, Read, aggregated, answers, pack, unpack,
+};
+use crate::{ChainError, OddAnswer, TokenUnits, Unanswered};
+use ::node::NodeError;
+use alloy::primitives::{Address, Bytes};
+use billing::{Admitted, Charge, Funds};
+use contract::Looked;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How many reads tell the funds of one customer: balance and allowance.
+const READS_OF_FUNDS: usize = 2;
+
+/// How long a node that refused to run creation code is asked in other ways.
+const ASK_AGAIN: Duration = Duration::from_mins(10);
+
+/// What became of a read of many things at once.
+enum BatchRead<A> {
+    All(Vec<Option<A>>),
+    /// The node stopped it.
+    Stopped,
+    /// It has to be asked in another way.
+    Otherwise,
+}
+
+fn answered<Q: Halved>(
+    asked: &Q,
+    said: Result<ConstantCallOutcome, ChainError>,
+) -> Result<BatchRead<Q::Answer>, ChainError> {
+    Ok(match said {
+        Ok(ConstantCallOutcome::Said { answer, .. }) => match asked.answers(&answer) {
+            Some(answers) if answers.iter().all(Option::is_some) => BatchRead::All(answers),
+            Some(_) | None => BatchRead::Otherwise,
+        },
+        Ok(ConstantCallOutcome::Stopped(_)) => BatchRead::Stopped,
+        Ok(ConstantCallOutcome::Failed(_)) | Err(ChainError::Node { .. }) => BatchRead::Otherwise,
+        Err(error) => return Err(error),
+    })
+}
+
+/// Questions to the reader, all of one kind.
+trait Halved: Sized {
+    /// What one answer is.
+    type Answer;
+
+    fn halves(&self) -> Option<[Self; 2]>;
+
+    /// The creation code that asks them.
+    fn code(&self, contract: Address) -> Vec<u8>;
+
+    /// The answers, in order; none where these are not.
+    fn answers(&self, output: &[u8]) -> Option<Vec<Option<Self::Answer>>>;
+}
+
+impl Halved for LookupReads {
+    type Answer = Bytes;
+
+    fn halves(&self) -> Option<[Self; 2]> {
+        self.halves()
+    }
+
+    fn code(&self, contract: Address) -> Vec<u8> {
+        creation_code(pack(contract, None, self, &FundsReads::of(&[], contract)))
+    }
+
+    fn answers(&self, output: &[u8]) -> Option<Vec<Option<Bytes>>> {
+        let told = unpack(output, false, self, &FundsReads::of(&[], Address::ZERO));
+        told.map(|told| told.lookups)
+    }
+}
+
+impl Halved for FundsReads {
+    type Answer = Funds;
+
+    fn halves(&self) -> Option<[Self; 2]> {
+        self.halves()
+    }
+
+    fn code(&self, contract: Address) -> Vec<u8> {
+        creation_code(pack(contract, None, &LookupReads::none(contract), self))
+    }
+
+    fn answers(&self, output: &[u8]) -> Option<Vec<Option<Funds>>> {
+        let told = unpack(output, false, &LookupReads::none(Address::ZERO), self);
+        told.map(|told| told.funds)
+    }
+}
+
+fn creation_code(input: Vec<u8>) -> Vec<u8> {
+    [READER.to_vec(), input].concat()
+}
+
+impl TronChain {
+    /// Asks the profile's lookup for every entry. None where the contract knows none, where its
+    /// lookup reverts, and where the entry cannot be asked about.
+    pub(super) async fn look_up(
+        &self,
+        api: Api<'_>,
+        entries: &[Admitted],
+    ) -> Result<Vec<Option<Looked>>, ChainError> {
+        let known = self.ready().await?;
+        let profile = &self.account.profile;
+        let asked = LookupReads::of(profile, self.account.facts.contract, entries);
+        let answers = match self.read_at_once(api, &asked).await? {
+            Some(answers) => answers,
+            None => self.read_all(api, known, &asked.reads(), self.parts.config.chunk).await?,
+        };
+        Ok(asked.looked(profile, answers))
+    }
+
+    /// What every charge's wallet holds and allows the contract. None where the token does not
+    /// answer as a token does.
+    pub(super) async fn funds(
+        &self,
+        api: Api<'_>,
+        known: Deployed,
+        charges: &[Charge],
+    ) -> Result<Vec<Option<Funds>>, ChainError> {
+        let asked = FundsReads::of(charges, self.account.facts.contract);
+        if let Some(told) = self.read_at_once(api, &asked).await? {
+            return Ok(asked.funds(charges, &told));
+        }
+        let chunk = self.parts.config.chunk.saturating_mul(READS_OF_FUNDS);
+        let answers = self.read_all(api, known, &asked.reads(), chunk).await?;
+        Ok(asked.read(charges, &answers))
+    }
+
+    pub(super) async fn units_of(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
+        let (known, chunk) = (self.ready().await?, self.parts.config.chunk);
+        let answers = self.read_all(self.api(), known, &TokenUnits::reads(token), chunk).await?;
+        Ok(TokenUnits::of(answers))
+    }
+
+    /// Asks everything in one read that deploys nothing; in halves where the node stops it. None where
+    /// it has to be asked in another way: the node does not run creation code, or an answer is missing,
+    /// which nobody is refused for until it was asked by itself.
+    async fn read_at_once<Q: Halved + Send + Sync>(
+        &self,
+        api: Api<'_>,
+        asked: &Q,
+    ) -> Result<Option<Vec<Option<Q::Answer>>>, ChainError>
+    where
+        Q::Answer: Send,
+    {
+        let refused = *self.undeployed.lock();
+        if refused.is_some_and(|at| at.elapsed() < ASK_AGAIN) {
+            return Ok(None);
+        }
+        let contract = self.account.facts.contract;
+        let first = self.read_deployless(api, &asked.code(contract)).await;
+        let (mut all, mut left) = (Vec::new(), Vec::new());
+        if matches!(first, Ok(ConstantCallOutcome::Failed(_)) | Err(ChainError::Node { .. })) {
+            *self.undeployed.lock() = Some(Instant::now());
+        }
+        match answered(asked, first)? {
+            BatchRead::All(answers) => return Ok(Some(answers)),
+            BatchRead::Stopped => left.extend(asked.halves().into_iter().flatten().rev()),
+            BatchRead::Otherwise => return Ok(None),
+        }
+        while let Some(part) = left.pop() {
+            let said = self.read_deployless(api, &part.code(contract)).await;
+            match (answered(&part, said)?, part.halves()) {
+                (BatchRead::All(answers), _) => all.extend(answers),
+                (BatchRead::Stopped, Some([first, second])) => left.extend([second, first]),
+                (BatchRead::Stopped, None) | (BatchRead::Otherwise, _) => return Ok(None),
+            }
+        }
+        Ok((!all.is_empty()).then_some(all))
+    }
+
+    async fn read_all(
+        &self,
+        api: Api<'_>,
+        known: Deployed,
+        reads: &[Read],
+        chunk: usize,
+    ) -> Result<Answers, ChainError> {
+        let Some(at) = self.parts.config.multicall.filter(|_| known.multicall) else {
+            let alone: Vec<_> = reads.iter().map(|read| self.read_alone(api, read)).collect();
+            return stream::iter(alone).buffered(CALLS_AT_ONCE).try_collect().await;
+        };
+        let parts = reads.chunks(chunk.max(1));
+        let parts: Vec<_> = parts.map(|part| self.read_together(api, at, part)).collect();
+        let answers: Vec<Answers> =
+            stream::iter(parts).buffered(CALLS_AT_ONCE).try_collect().await?;
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// Reads through the aggregator; in halves where the node stops the call. What fails among others
+    /// is read once more alone: one that burns all energy lets those after it fail, too.
+    async fn read_together(
+        &self,
+        api: Api<'_>,
+        at: Address,
+        reads: &[Read],
+    ) -> Result<Answers, ChainError> {
+        let mut all = Answers::with_capacity(reads.len());
+        let mut left = vec![reads];
+        while let Some(part) = left.pop() {
+            let said = match part {
+                [alone] => Some(vec![self.read_alone(api, alone).await?]),
+                _ => self.aggregate(api, at, part).await?,
+            };
+            let Some(said) = said else {
+                let (first, second) = part.split_at(part.len() >> 1);
+                left.extend([second, first]);
+                continue;
+            };
+            for (read, answer) in part.iter().zip(said) {
+                all.push(match answer {
+                    Some(answer) => Some(answer),
+                    None if part.len() > 1 => self.read_alone(api, read).await?,
+                    None => None,
+                });
+            }
+        }
+        Ok(all)
+    }
+
+    /// One call of the aggregator. None where the node stopped it.
+    async fn aggregate(
+        &self,
+        api: Api<'_>,
+        at: Address,
+        reads: &[Read],
+    ) -> Result<Option<Answers>, ChainError> {
+        let answer = match self.ask(api, at, &aggregated(reads)).await? {
+            ConstantCallOutcome::Said { answer, .. } => answers(&answer, reads.len())
+                .map(Some)
+                .map_err(|answers| OddAnswer::Counted { answers, reads: reads.len() }),
+            ConstantCallOutcome::Failed(failure) => Err(NodeError::of(failure.words).into()),
+            ConstantCallOutcome::Stopped(_) => Ok(None),
+        };
+        answer.map_err(|answer| ChainError::Node { question: "aggregate3", answer })
+    }
+
+    /// One read by itself. None where it failed or said nothing. A node that keeps stopping it gives
+    /// no answer: it may be busy, and nobody is to blame for that.
+    async fn read_alone(&self, api: Api<'_>, read: &Read) -> Result<Option<Bytes>, ChainError> {
+        let mut words = String::new();
+        for _ in 0..TRIES {
+            match self.ask(api, read.target, &read.data).await? {
+                ConstantCallOutcome::Said { answer, .. } => {
+                    return Ok(Some(answer).filter(|a| !a.is_empty()));
+                }
+                ConstantCallOutcome::Failed(_) => return Ok(None),
+                ConstantCallOutcome::Stopped(why) => words = why,
+            }
+        }
+        Err(Unanswered::StopsRead(words).into())
+    }
+}

@@ -1,0 +1,280 @@
+//! What the account did that is not irrevocable yet, as each node tells by itself: calls in its newest
+//! blocks, and in its pool. One node that tells of a call is enough: it was signed with the account's key.
+
+use super::TronChain;
+use super::api::{Side, TronBlock};
+use super::head::TronHead;
+use super::observe::{TronLook, newest_of};
+use super::proofs::{proven, proven_range};
+use super::reading::Last;
+use super::recall::{OwnCall, call_by};
+use crate::{ChainError, Unanswered, Young, YoungCall};
+use ::node::NodeId;
+use alloy::primitives::B256;
+use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::successors;
+use std::ops::Range;
+use tron_primitives::block::ProvenBlock;
+
+/// How many blocks are read at most since the last that was. What is missed when there are more, irrevocable
+/// blocks tell after a start, and nothing later.
+const BLOCKS_AT_MOST: u64 = 600;
+
+/// How many blocks are asked for together: more might be too much for one answer.
+const RANGE: u64 = 8;
+
+/// How many of such questions are asked at once.
+const RANGES_AT_ONCE: usize = 2;
+
+/// How many transactions of a pool are asked for at once.
+const AT_ONCE: usize = 6;
+
+/// How many transactions of a pool are asked for in one look.
+const ASKED: usize = 240;
+
+/// How many transactions of others are remembered.
+const KEPT: usize = 8_192;
+
+/// What was read of nodes.
+#[derive(Debug, Default)]
+pub(super) struct NewestBlocks {
+    read: BTreeMap<NodeId, NewestRead>,
+    /// Transactions in pools that are none of ours.
+    others: BTreeSet<B256>,
+}
+
+/// How far one node's newest blocks are read.
+#[derive(Clone, Debug)]
+struct NewestRead {
+    last: Last,
+    /// The last of what was read that nobody can undo: other forks are read from here on.
+    solid: Last,
+    /// Calls of ours that were read last or are not irrevocable, and the number of the block of each.
+    calls: Vec<(u64, YoungCall)>,
+}
+
+impl NewestRead {
+    fn after(block: &TronBlock) -> Self {
+        Self { last: block.into(), solid: block.into(), calls: Vec::new() }
+    }
+
+    /// The same before anything was read that can be undone.
+    fn on_another_fork(&self) -> Self {
+        Self { last: self.solid, solid: self.solid, calls: Vec::new() }
+    }
+
+    /// The calls. Those that are irrevocable are told once: what was read late was young when nothing was read.
+    fn tell(&mut self, solid: &TronBlock) -> Vec<YoungCall> {
+        let told = self.calls.iter().map(|(_, call)| *call).collect();
+        self.calls.retain(|(number, _)| *number > solid.number);
+        self.solid = if self.last.number < solid.number { self.last } else { solid.into() };
+        told
+    }
+
+    /// The account was not used since the last block that was read. Up to a block that nobody can undo, which no
+    /// server behind a node's door is behind, that need not be read.
+    fn nothing_since(&mut self, solid: &TronBlock) {
+        if solid.number > self.last.number {
+            self.last = solid.into();
+        }
+    }
+
+    /// Whether the next blocks up to `newest` can follow what was read.
+    fn leads_to(&self, newest: &TronBlock) -> bool {
+        let reached = self.last.number == newest.number && self.last.id == newest.id;
+        let missing = newest.number.saturating_sub(self.last.number);
+        reached || (1..=BLOCKS_AT_MOST).contains(&missing)
+    }
+}
+
+/// What one node told.
+struct NodeTold {
+    young: Young,
+    read: NewestRead,
+    others: Vec<B256>,
+}
+
+impl TronChain {
+    /// What every fit node tells. Pools are asked for all but `ours`; where that is none, they are not asked.
+    pub(super) async fn young_calls(
+        &self,
+        ours: Option<&BTreeSet<B256>>,
+    ) -> Result<Young, ChainError> {
+        let head = self.current().await?;
+        // From the first look on it is known what was signed before this process began.
+        self.dead_after(&head);
+        let mut state = self.newest_blocks.lock().await;
+        let NewestBlocks { read, others } = &*state;
+        let asked = self.parts.fleet.fit().into_iter();
+        let asked = asked.map(async |node| {
+            let read = read.get(&node).cloned();
+            (node, self.young_at(node, &head, read, (ours, others)).await)
+        });
+        let told = join_all(asked).await;
+        let mut young = Young::default();
+        for (node, told) in told {
+            let NodeTold { young: here, read, others } = told?;
+            young.calls.extend(here.calls);
+            young.untold |= here.untold;
+            state.read.insert(node, read);
+            state.others.extend(others);
+        }
+        while state.others.len() > KEPT {
+            state.others.pop_first();
+        }
+        Ok(young)
+    }
+
+    async fn young_at(
+        &self,
+        node: NodeId,
+        head: &TronHead,
+        read: Option<NewestRead>,
+        (ours, others): (Option<&BTreeSet<B256>>, &BTreeSet<B256>),
+    ) -> Result<NodeTold, ChainError> {
+        let mut read = read.unwrap_or_else(|| NewestRead::after(&head.solid));
+        let unread = || ChainError::from(Unanswered::Unread(head.newest.number));
+        let TronLook { newest, used_ms, .. } = head.told_by(node).ok_or_else(unread)?;
+        // What uses the account in a block bears the time of the block before.
+        if *used_ms < read.last.time_ms {
+            let young = Young { calls: read.tell(&head.solid), untold: false };
+            read.nothing_since(&head.solid);
+            return Ok(NodeTold { young, read, others: Vec::new() });
+        }
+        let (mut pool, mut newest) = (PoolTold::default(), newest.clone());
+        if let Some(ours) = ours.filter(|_| *used_ms >= newest.time_ms) {
+            pool = self.pool_of(node, head, (ours, others)).await;
+            // Asked after the pool: what has left it meanwhile is in a block up to this one.
+            newest = newest_of(self.api_of(node), Side::Full).await?;
+        }
+        let mut read = self.read_up_to(node, &newest, (read, head)).await?;
+        let mut young = Young { calls: pool.calls, untold: pool.untold };
+        young.calls.extend(read.tell(&head.solid));
+        Ok(NodeTold { young, read, others: pool.others })
+    }
+
+    async fn read_up_to(
+        &self,
+        node: NodeId,
+        newest: &TronBlock,
+        (read, head): (NewestRead, &TronHead),
+    ) -> Result<NewestRead, ChainError> {
+        for read in [read.on_another_fork(), read].into_iter().rev() {
+            if read.leads_to(newest)
+                && let Some(read) = self.read_newer(node, newest, (read, head)).await?
+            {
+                return Ok(read);
+            }
+        }
+        // Too long ago.
+        let anew = NewestRead::after(&head.solid);
+        let unread = || Unanswered::Unread(newest.number).into();
+        self.read_newer(node, newest, (anew, head)).await?.ok_or_else(unread)
+    }
+
+    /// Reads on up to `newest`; none where the blocks do not follow what was read.
+    async fn read_newer(
+        &self,
+        node: NodeId,
+        newest: &TronBlock,
+        (mut read, head): (NewestRead, &TronHead),
+    ) -> Result<Option<NewestRead>, ChainError> {
+        let (first, end) = (read.last.number.saturating_add(1), newest.number.saturating_add(1));
+        let starts = successors(Some(first), |start| start.checked_add(RANGE));
+        let asked = starts
+            .take_while(|start| *start < end)
+            .map(|start| self.proven_blocks(node, start..end.min(start.saturating_add(RANGE))));
+        let mut ranges = stream::iter(asked).buffered(RANGES_AT_ONCE);
+        while let Some(blocks) = ranges.next().await {
+            if !self.reads_blocks(&mut read, &blocks?, head) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(read))
+    }
+
+    /// Whether these blocks follow what was read.
+    fn reads_blocks(&self, read: &mut NewestRead, blocks: &[ProvenBlock], head: &TronHead) -> bool {
+        for proven in blocks {
+            let Ok(last) = read.last.followed_by(&TronBlock::from(proven)) else { return false };
+            for one in proven.transactions() {
+                if let Some(call) = call_by(self.account.facts.signer, one.raw_data()) {
+                    read.calls.push((last.number, self.young_call(one.id(), &call, head)));
+                }
+            }
+            read.last = last;
+        }
+        true
+    }
+
+    /// These blocks of one node: together where it gives them so, and otherwise one by one.
+    async fn proven_blocks(
+        &self,
+        node: NodeId,
+        numbers: Range<u64>,
+    ) -> Result<Vec<ProvenBlock>, ChainError> {
+        let (fleet, end) = ((&*self.parts.fleet, &*self.signers), numbers.end);
+        let mut blocks = Vec::new();
+        if numbers.clone().nth(1).is_some() {
+            blocks = proven_range(fleet, node, (Side::Full, numbers.clone())).await;
+        }
+        let given = u64::try_from(blocks.len()).unwrap_or(u64::MAX);
+        for number in numbers.start.saturating_add(given)..end {
+            let block = proven(fleet, node, (Side::Full, number)).await;
+            blocks.push(block.ok_or(Unanswered::Unread(number))?);
+        }
+        Ok(blocks)
+    }
+
+    fn young_call(&self, hash: B256, call: &OwnCall, head: &TronHead) -> YoungCall {
+        let bills = self.account.profiles.bills_through(call.to);
+        YoungCall { hash, bills, rival: call.expires_ms > self.dead_after(head) }
+    }
+
+    /// What waits in this node's pool and is neither `ours` nor known to be another's.
+    async fn pool_of(
+        &self,
+        node: NodeId,
+        head: &TronHead,
+        (ours, others): (&BTreeSet<B256>, &BTreeSet<B256>),
+    ) -> PoolTold {
+        let api = self.api_of(node);
+        let Ok(waiting) = api.pool().await else { return PoolTold::UNTOLD };
+        let news = |id: &B256| !ours.contains(id) && !others.contains(id);
+        let mut pool = PoolTold::default();
+        let unknown: Vec<B256> = waiting.into_iter().filter(news).collect();
+        pool.untold = unknown.len() > ASKED;
+        let asked_for = unknown.into_iter().take(ASKED);
+        let asked_for = asked_for.map(async |id| (id, api.waiting(id).await));
+        let mut told = stream::iter(asked_for).buffered(AT_ONCE);
+        while let Some((id, told)) = told.next().await {
+            match told {
+                Err(_) => pool.untold = true,
+                // It has left the pool: if that was for a block, the block is read.
+                Ok(None) => {}
+                Ok(Some(raw)) => match call_by(self.account.facts.signer, &raw) {
+                    Some(call) if call.expires_ms > head.solid.time_ms => {
+                        pool.calls.push(self.young_call(id, &call, head));
+                    }
+                    Some(_) | None => pool.others.push(id),
+                },
+            }
+        }
+        pool
+    }
+}
+
+/// What a pool holds besides what is known.
+#[derive(Default)]
+struct PoolTold {
+    calls: Vec<YoungCall>,
+    others: Vec<B256>,
+    untold: bool,
+}
+
+impl PoolTold {
+    /// It is not told.
+    const UNTOLD: Self = Self { calls: Vec::new(), others: Vec::new(), untold: true };
+}

@@ -1,0 +1,42 @@
+//! What a running Signer is asked by.
+
+use super::callers::Rights;
+use super::faults::Faults;
+use super::{Caller, ConfigErrors, HttpConfig, secret};
+use host::tls::Tls;
+use secrecy::SecretString;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a running Signer is heard, and in whose name it can be asked.
+#[derive(Debug, Clone)]
+pub struct Asking {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where health and metrics are heard; none where `listen` hears them too.
+    pub health_listen: Option<SocketAddr>,
+    /// What it is encrypted with; none where it is not.
+    pub tls: Option<Arc<Tls>>,
+    /// Who may ask.
+    pub callers: Vec<Caller>,
+}
+
+impl Asking {
+    pub(super) fn of(http: &HttpConfig, callers: Vec<Caller>) -> Self {
+        let HttpConfig { listen, health_listen, .. } = *http;
+        Self { listen, health_listen, tls: http.tls.clone(), callers }
+    }
+
+    /// In the name of a caller whose secret is in a file, without any configuration: the Signer has to be named, and
+    /// judges itself what this caller may.
+    pub fn as_caller(key: &str, secret_file: &Path) -> Result<Self, ConfigErrors> {
+        let faults = Faults::default();
+        let secret = secret::of_file(secret_file).map_err(|why| faults.add("--secret-file", why));
+        let secret = SecretString::from(faults.settle(secret)?);
+        let rights = Rights { control: true, ..Rights::default() };
+        let caller = Caller { label: key.to_owned(), key: key.to_owned(), secret, rights };
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Ok(Self { listen, health_listen: None, tls: None, callers: vec![caller] })
+    }
+}

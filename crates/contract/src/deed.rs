@@ -1,0 +1,46 @@
+//! What a transaction did that the journal does not know.
+
+use super::Profile;
+use alloy::primitives::{Address, Log};
+use billing::{Execution, ForeignEffect, Item, Opaque, Undecodable};
+
+impl Profile {
+    /// Whether a call was to charge just these, in this order, as far as it tells.
+    pub fn names(&self, calldata: &[u8], items: &[Item]) -> bool {
+        self.carried(calldata).is_ok_and(|told| {
+            told.len() == items.len() && told.iter().zip(items).all(|(told, item)| told.names(item))
+        })
+    }
+
+    /// What a transaction in a final block did: `call` is whom it called and with what, none when it
+    /// made a contract.
+    pub fn effect(
+        &self,
+        contract: Address,
+        call: Option<(Address, &[u8])>,
+        succeeded: bool,
+        logs: &[Log],
+    ) -> Result<ForeignEffect, Opaque> {
+        let told = self.tells_of_charges(contract, logs);
+        let touches = || logs.iter().any(|log| log.address == contract);
+        let carries = call.is_none_or(|(_, input)| !input.is_empty());
+        // One that reverted did nothing. One that went elsewhere may still have charged somebody through another
+        // contract: not without a word of ours that has one for it, and in silence where it has none. Coins alone
+        // charge nobody.
+        let may_have_charged = succeeded && told.unwrap_or_else(|| carries || touches());
+        let silent = if may_have_charged { Err(Opaque) } else { Ok(ForeignEffect::Other) };
+        let Some((_, input)) = call.filter(|(to, _)| *to == contract) else { return silent };
+        match self.decode(input) {
+            Ok(items) if succeeded => {
+                let execution = Execution::Succeeded(self.outcomes(contract, logs, &items));
+                Ok(ForeignEffect::Billed { contract, items, execution })
+            }
+            Ok(items) => {
+                Ok(ForeignEffect::Billed { contract, items, execution: Execution::Reverted })
+            }
+            Err(_) if !succeeded => Ok(ForeignEffect::Other),
+            Err(Undecodable::Selector) if told.is_some() => silent,
+            Err(_) => Err(Opaque),
+        }
+    }
+}

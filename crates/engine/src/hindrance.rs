@@ -1,0 +1,114 @@
+//! What keeps an open batch from landing, as far as is known.
+
+use super::verdict::NoVerdict;
+use billing::{Foreign, Objection, Sighting, Standing, Unsettled};
+use chain::ChainError;
+use std::fmt;
+
+/// Why no other attempt could be signed for a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WhyUnsigned {
+    /// The account cannot pay for it.
+    NoMoney,
+    /// For a reason that passes by itself, or that is told elsewhere.
+    Otherwise,
+}
+
+impl WhyUnsigned {
+    /// What a failure to sign comes to.
+    pub(super) fn of(why: &NoVerdict) -> Self {
+        let broke = matches!(why, NoVerdict::Chain(ChainError::GasFunds { .. }));
+        if broke { Self::NoMoney } else { Self::Otherwise }
+    }
+}
+
+/// What a merchant should know about a batch that does not land.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hindrance {
+    /// The account cannot pay for it.
+    Starved,
+    /// Too few nodes show the block that it is in.
+    Shown,
+    /// It bids less than the chain asks.
+    Underpriced,
+    /// No node can take its bytes.
+    Structural,
+    /// Its nodes do not take such transactions.
+    Policy,
+    /// It would revert.
+    Reverts,
+    /// A transaction that nobody can read took its place.
+    Unidentified,
+    /// It is in a final block, and nothing can be concluded.
+    Unsettled(Unsettled),
+}
+
+impl Hindrance {
+    /// What is known after a look at the chain, the last offer, and the last try to sign another
+    /// attempt.
+    pub(super) fn of(
+        sighting: &Sighting,
+        objection: Option<Objection>,
+        unsigned: Option<WhyUnsigned>,
+    ) -> Option<Self> {
+        if let (Sighting::Never(_), Some(WhyUnsigned::NoMoney)) = (sighting, unsigned) {
+            return Some(Self::Starved);
+        }
+        match sighting {
+            Sighting::Absent(standing) => Self::absent(*standing, objection),
+            Sighting::Usurped(Foreign::Opaque(_)) => Some(Self::Unidentified),
+            Sighting::Unsettled(why) => Some(Self::Unsettled(*why)),
+            Sighting::Included
+            | Sighting::Final(..)
+            | Sighting::Usurped(Foreign::Readable(_))
+            | Sighting::UsedUp(_)
+            | Sighting::Never(_)
+            | Sighting::Nothing => None,
+        }
+    }
+
+    fn absent(standing: Standing, objection: Option<Objection>) -> Option<Self> {
+        match (standing, objection) {
+            (Standing::Late, _) | (_, Some(Objection::Late)) => {
+                Some(Self::Unsettled(Unsettled::Late))
+            }
+            (Standing::Starved, _) | (_, Some(Objection::Starved)) => Some(Self::Starved),
+            (Standing::Shown, _) => Some(Self::Shown),
+            (Standing::Underpriced, _) | (_, Some(Objection::Underpriced)) => {
+                Some(Self::Underpriced)
+            }
+            (Standing::Fair, Some(Objection::Structural)) => Some(Self::Structural),
+            (Standing::Fair, Some(Objection::Policy)) => Some(Self::Policy),
+            (Standing::Fair, Some(Objection::Reverts)) => Some(Self::Reverts),
+            (
+                Standing::Fair,
+                None
+                | Some(
+                    Objection::NonceTaken | Objection::Replaced | Objection::Gap | Objection::Busy,
+                ),
+            ) => None,
+        }
+    }
+
+    /// The sentence for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Starved => "the signing account cannot pay for it: top it up",
+            Self::Shown => "a node shows it in a block, and too few others do: see nodes",
+            Self::Underpriced => "it bids less than the chain asks now",
+            Self::Structural => "the nodes say that its bytes can never be taken",
+            Self::Policy => "the nodes do not take transactions of this kind: use other nodes",
+            Self::Reverts => "it would revert now",
+            Self::Unidentified => {
+                "it is not known whom the transaction that took its place charged"
+            }
+            Self::Unsettled(why) => why.sentence(),
+        }
+    }
+}
+
+impl fmt::Display for Hindrance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.sentence())
+    }
+}

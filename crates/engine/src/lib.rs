@@ -1,0 +1,155 @@
+//! Carries a request from its entries to a committed, offered transaction, and the transaction to
+//! its end. The decisions are in `billing`, the last word is the chain's.
+
+pub(crate) mod bill;
+mod hindrance;
+mod lane;
+mod lane_set;
+mod last_use;
+mod ready;
+mod recall;
+mod repeat;
+mod reservation;
+mod rest;
+mod runway;
+mod siblings;
+mod sign;
+mod signing_lanes;
+mod signing_line;
+mod standing;
+mod tally;
+mod telling;
+mod tracked;
+mod trouble;
+mod verdict;
+mod watcher;
+mod young;
+
+pub use hindrance::Hindrance;
+pub use lane::Lane;
+pub use lane_set::{IdleLanes, LaneSet};
+pub use siblings::Siblings;
+pub use signing_lanes::SigningLanes;
+pub use standing::Obstacle;
+pub use tally::{SignedAgain, Tally};
+pub use trouble::Trouble;
+pub use verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent};
+
+pub use billing::Gate;
+pub use watcher::Watcher;
+
+use alloy::primitives::B256;
+use billing::{Order, PlatformChainId};
+use journal::{
+    Billing, Journal, JournalError, OtherPause, Pause, PersonsWord, Resolved, Spent, Switch,
+    Unresolved,
+};
+use lane_set::LanesNow;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use tracing::{Instrument as _, warn};
+
+/// All lanes of this process.
+#[derive(Debug)]
+pub struct Engine {
+    lanes: Arc<LanesNow>,
+    /// The journal that they share.
+    pub journal: Journal,
+    /// Where requests run, so that neither a caller who hangs up nor a shutdown cuts one short.
+    pub tasks: TaskTracker,
+}
+
+impl Engine {
+    /// With these lanes, which share a journal.
+    pub fn new(lanes: LaneSet, journal: Journal) -> Self {
+        Self { lanes: Arc::new(LanesNow::new(lanes)), journal, tasks: TaskTracker::new() }
+    }
+
+    /// The lanes that there are now.
+    pub fn lanes(&self) -> Arc<LaneSet> {
+        self.lanes.get()
+    }
+
+    /// Has everything that is at work in a lane finish, and what comes wait; none where that takes longer
+    /// than `patience`.
+    pub async fn idle_lanes(&self, patience: Duration) -> Option<IdleLanes<'_>> {
+        IdleLanes::of(&self.lanes, patience).await
+    }
+
+    /// Bills `order` on `chain`. Runs to its end even when the caller does not wait for it.
+    pub async fn bill(
+        &self,
+        chain: PlatformChainId,
+        order: Order,
+        deadline: Instant,
+    ) -> Result<Answer, NoVerdict> {
+        if self.tasks.is_closed() {
+            return Err(NoVerdict::ShuttingDown);
+        }
+        let lanes = Arc::clone(&self.lanes);
+        let billing = async move {
+            let (_at_work, signers) = lanes.at_work(chain, deadline).await?;
+            bill::bill(signers.of(&order), order, deadline).await
+        };
+        let request = self.tasks.spawn(spans::carried(billing).in_current_span());
+        request.await.map_err(|_| NoVerdict::ShuttingDown)?
+    }
+
+    /// Pauses chains, or ends pauses, for a caller. Survives a restart. Requests that are on their way
+    /// are stopped as well; what is committed already goes on.
+    pub async fn set_paused(
+        &self,
+        switch: Switch,
+        by: &str,
+        why: Option<String>,
+    ) -> Result<Result<(), OtherPause>, NoVerdict> {
+        let (chains, done): (Vec<PlatformChainId>, _) = match &switch {
+            Switch::Pause(chains) => (chains.clone(), "paused: nothing new is signed"),
+            Switch::Resume(pauses) => (pauses.keys().copied().collect(), "resumed"),
+        };
+        let lanes = self.lanes();
+        if let Some(unknown) = chains.iter().find(|chain| !lanes.of_chains.contains_key(chain)) {
+            return Err(NoVerdict::UnknownChain(*unknown));
+        }
+        let since_ms = self.journal.now_ms();
+        let now = Pause { by: by.to_owned(), since_ms, why: why.clone() };
+        let told = self.journal.set_paused(switch, now).await?;
+        if told.is_ok() {
+            let chains = chains.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            warn!(chains, by, why, "{done}");
+        }
+        Ok(told)
+    }
+
+    /// Takes the word of a person where the chain has none.
+    pub async fn resolve(
+        &self,
+        finding: PersonsWord,
+    ) -> Result<Result<Resolved, Unresolved>, NoVerdict> {
+        self.journal.ready()?;
+        let (subscription, by) = (finding.subscribe.0, finding.by.clone());
+        let word = finding.resolution.word();
+        let told = self.journal.resolve(finding).await?;
+        if let Ok(resolved) = &told {
+            warn!(batch = resolved.billing.batch.0, subscription, by, "resolved as {word}");
+        }
+        Ok(told)
+    }
+
+    /// The sums of today of all accounts of a chain.
+    pub async fn spent(&self, chain: PlatformChainId) -> Result<Vec<Spent>, JournalError> {
+        self.journal.spent(chain, self.journal.now_ms()).await
+    }
+
+    /// The batch that any of its hashes names.
+    pub async fn billing_by_hash(&self, hash: B256) -> Result<Option<Billing>, JournalError> {
+        self.journal.billing_by_hash(hash).await
+    }
+
+    /// The batches that were accepted under a request id, newest first.
+    pub async fn billings_by_request(&self, id: String) -> Result<Vec<Billing>, JournalError> {
+        self.journal.billings_by_request(id).await
+    }
+}

@@ -1,0 +1,171 @@
+//! What of a request earlier ones have claimed: answered from the journal, without asking the chain.
+
+use super::lane::Lane;
+use super::verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent, Stop};
+use billing::{
+    Admitted, AskedBy, BatchId, BatchState, ClaimState, NamedRequest, Order, Period, Refused,
+    Repeat, Satisfied, Subject, repeat_of,
+};
+use journal::{AcceptError, Billing, ClaimScope, JournalError, Recorded, RequestStanding};
+use tracing::warn;
+
+/// Who asks, and how a request is answered that nothing is signed for.
+pub(super) struct Asked {
+    /// The request, where its caller gave it a name.
+    pub(super) request: Option<NamedRequest>,
+    /// Whoever asks.
+    pub(super) caller: Option<AskedBy>,
+    dry_run: bool,
+}
+
+impl Asked {
+    /// Who asks for `order`.
+    pub(super) fn by(lane: &Lane, order: &Order<Admitted>) -> Self {
+        let request = order.named(lane.chain.facts().id);
+        Self { request, caller: order.caller.clone(), dry_run: order.dry_run }
+    }
+
+    /// Refuses a request whose name its caller has given to other entries.
+    pub(super) async fn is_one_request(&self, lane: &Lane) -> Result<(), NoVerdict> {
+        let Some(request) = &self.request else { return Ok(()) };
+        match lane.journal.request_standing(request.clone(), vec![]).await? {
+            RequestStanding::Taken => Err(AcceptError::RequestTaken.into()),
+            RequestStanding::New | RequestStanding::Known => Ok(()),
+        }
+    }
+
+    /// The answer to a request of which nothing is charged now.
+    pub(super) async fn refused(
+        &self,
+        lane: &Lane,
+        refused: Vec<Refused>,
+        earlier: Vec<Satisfied>,
+    ) -> Stop {
+        if self.dry_run {
+            return Self::rehearsed(lane, refused, earlier);
+        }
+        if let Err(taken) = self.named(lane, &earlier).await {
+            return Stop::NoVerdict(taken);
+        }
+        // What speaks against a charge may be that another process has charged it since its claims were read.
+        match lane.journal.is_still_ours().await {
+            Ok(()) => Stop::Answer(Answer::Refused(refused, earlier)),
+            Err(lost) => Stop::NoVerdict(lost.into()),
+        }
+    }
+
+    /// A dry run says what would be charged, and never that something was sent.
+    fn rehearsed(lane: &Lane, refused: Vec<Refused>, earlier: Vec<Satisfied>) -> Stop {
+        Stop::Answer(Answer::Rehearsed(Rehearsed {
+            facts: lane.chain.facts().clone(),
+            would_charge: vec![],
+            refused,
+            earlier,
+            gas_required: None,
+        }))
+    }
+
+    /// Writes down, before the answer is given, which batches it names: a status request with the name
+    /// finds them. Costs a commit only where the journal does not know that yet. The answer is as true
+    /// when it cannot be written.
+    async fn named(&self, lane: &Lane, earlier: &[Satisfied]) -> Result<(), NoVerdict> {
+        let Some(request) = self.request.as_ref().filter(|_| !earlier.is_empty()) else {
+            return Ok(());
+        };
+        let batches: Vec<BatchId> = earlier.iter().map(|satisfied| satisfied.by.batch).collect();
+        let standing = lane.journal.request_standing(request.clone(), batches.clone()).await?;
+        if standing == RequestStanding::Known {
+            return Ok(());
+        }
+        match lane.journal.name_request(request.clone(), batches).await {
+            Err(taken @ AcceptError::RequestTaken) => Err(taken.into()),
+            Err(error) => {
+                let request = request.id.as_str();
+                warn!(request, %error, "the name of a repeated request could not be written down");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// The answer to a request all of which live batches hold; the newest of them is named first.
+    async fn repeated(
+        &self,
+        lane: &Lane,
+        newest: BatchId,
+        satisfied: Vec<Satisfied>,
+    ) -> Result<Stop, JournalError> {
+        if self.dry_run {
+            return Ok(Self::rehearsed(lane, vec![], satisfied));
+        }
+        let billing = lane.journal.billing(newest).await?.ok_or(JournalError::Lost)?;
+        let Some(progress) = progress(&billing, &satisfied) else { return Ok(Stop::Again) };
+        if let Err(taken) = self.named(lane, &satisfied).await {
+            return Ok(Stop::NoVerdict(taken));
+        }
+        // A billing of another process, whose COMMIT is under way, is as good as none.
+        lane.journal.is_still_ours().await?;
+        let of_newest = |one: &Satisfied| one.by.batch == newest;
+        let (named, earlier): (Vec<_>, Vec<_>) = satisfied.into_iter().partition(of_newest);
+        Ok(Stop::Answer(Answer::Sent(Sent {
+            family: billing.network.family,
+            origin: billing.origin,
+            transaction: match billing.current() {
+                Recorded::Signed(attempt) => NamedTransaction::Signed(attempt.get().signed.clone()),
+                Recorded::Learnt(hash) => NamedTransaction::Learnt(*hash),
+            },
+            progress,
+            subscriptions: named.into_iter().map(|one| one.spelling).collect(),
+            failed: vec![],
+            earlier,
+        })))
+    }
+}
+
+/// How far a batch is. None where it has come further since its claims were read.
+fn progress(billing: &Billing, satisfied: &[Satisfied]) -> Option<HowFar> {
+    let (progress, state) = match (billing.state, billing.block) {
+        (BatchState::Open, _) => (HowFar::Open, ClaimState::Open),
+        // What a batch holds whose place was used up, it holds because a person said that it was charged.
+        (BatchState::Charged | BatchState::Usurped, Some(block)) => {
+            (HowFar::Charged(block), ClaimState::Charged)
+        }
+        (
+            BatchState::Charged
+            | BatchState::Reverted
+            | BatchState::Cancelled
+            | BatchState::Usurped
+            | BatchState::Expired,
+            _,
+        ) => return None,
+    };
+    let mut held = satisfied.iter().filter(|one| one.by.batch == billing.batch);
+    held.all(|one| one.by.state == state).then_some(progress)
+}
+
+/// What of the order nobody has claimed, where `period` tells the period of an entry as far as it is
+/// known. Stops with an answer when nothing is left.
+pub(super) async fn unclaimed(
+    lane: &Lane,
+    asked: &Asked,
+    order: Order<Admitted>,
+    period: impl Fn(&Admitted) -> Option<Period>,
+) -> Result<Order<Admitted>, Stop> {
+    let subject = |entry: &Admitted| Subject {
+        subscribe: entry.subscribe,
+        plan: entry.plan,
+        user: entry.user,
+        period: period(entry),
+    };
+    let subjects = order.entries.iter().map(subject).collect();
+    let facts = lane.chain.facts();
+    // Unknown time is early time: no guard has run out yet.
+    let chain_time = lane.pulse().map_or(0, |pulse| pulse.final_time);
+    let scope = ClaimScope { chain: facts.id, contract: facts.contract, chain_time };
+    let claims = lane.journal.claims(scope, subjects).await?;
+    match repeat_of(order, &claims) {
+        Repeat::Of(newest, satisfied) => Err(asked.repeated(lane, newest, satisfied).await?),
+        Repeat::Refused(refused, earlier) => Err(asked.refused(lane, refused, earlier).await),
+        Repeat::Fresh(order) => Ok(order),
+    }
+}

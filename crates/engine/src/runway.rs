@@ -1,0 +1,90 @@
+//! How long what a lane may spend lasts: its gas money, in ordinary billings, and the limits of the day.
+
+use super::lane::Lane;
+use chain::{Headroom, Payer};
+use journal::GasNote;
+use std::sync::atomic::Ordering;
+use tracing::{info, warn};
+
+impl Lane {
+    /// How many more ordinary batches the account can pay for; none where nobody knows, and where
+    /// nothing new is signed anyway.
+    pub fn billings_left(&self) -> Option<u64> {
+        let begins = self.follows.is_none() && self.chain.signs();
+        self.chain.vitals().filter(|_| begins)?.billings_left()
+    }
+
+    /// What to do soon, although all is well now.
+    pub fn warnings(&self) -> Vec<String> {
+        let low = self.billings_left().filter(|left| *left < self.gas_warn_billings);
+        low.map(|left| self.runs_low(left)).into_iter().collect()
+    }
+
+    /// Says once that the gas money runs low, and once that it does not any more. What is low has to
+    /// rise by a quarter above the mark for that, so that prices that move around it are not told
+    /// again and again. Each is a row of the history.
+    pub(super) async fn watch_gas(&self) {
+        let Some(left) = self.billings_left() else { return };
+        let (chain, mark) = (&self.chain.facts().name, self.gas_warn_billings);
+        let account = self.account();
+        if left < mark {
+            if !self.gas_is_low.swap(true, Ordering::Relaxed) {
+                let said = self.runs_low(left);
+                warn!(chain, account, billings_left = left, "{said}");
+            }
+        } else if left >= mark.saturating_add(mark >> 2)
+            && self.gas_is_low.swap(false, Ordering::Relaxed)
+        {
+            info!(chain, account, billings_left = left, "the gas money lasts again");
+        }
+        let low = self.gas_is_low.load(Ordering::Relaxed);
+        if self.gas_noted_low.load(Ordering::Relaxed) != low {
+            let why = if low { self.runs_low(left) } else { lasts(left) };
+            // What cannot be written is tried again at the next look.
+            if self.journal.note_gas(GasNote { lane: self.id(), low, why }).await.is_ok() {
+                self.gas_noted_low.store(low, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn runs_low(&self, left: u64) -> String {
+        let payer = Payer::of(self.chain.facts());
+        let holds = self.chain.vitals().map(|vitals| vitals.balance).unwrap_or_default();
+        format!(
+            "the gas money runs low: the signing account {payer} holds {} and can pay for {left} more billings like the \
+             last one: send {} to it",
+            payer.coins(holds),
+            payer.coin()
+        )
+    }
+
+    /// Remembers what of the limits of the day is taken, so that nobody has to wait for the journal who
+    /// asks. What cannot be read stays as it was.
+    pub(super) async fn watch_limits(&self) {
+        let limits = self.chain.policy().limits_of_day();
+        if limits.is_empty() || self.follows.is_some() {
+            return;
+        }
+        let Ok(spent) = self.journal.spent(self.id().chain, self.journal.now_ms()).await else {
+            return;
+        };
+        let taken = |unit: &str| spent.iter().find(|sum| sum.unit == unit).map(|sum| sum.amount);
+        let rooms = limits.into_iter().map(|(limit, unit, most)| Headroom {
+            taken: taken(&unit.word()).unwrap_or_default(),
+            limit,
+            most,
+        });
+        *self.day_limits.write() = rooms.collect();
+    }
+
+    /// How near everything is to its limit: sums of the day, prices and fees.
+    pub fn headrooms(&self) -> Vec<Headroom> {
+        let mut all = self.day_limits.read().clone();
+        all.extend(self.chain.vitals().into_iter().flat_map(|vitals| vitals.headrooms));
+        all
+    }
+}
+
+fn lasts(left: u64) -> String {
+    format!("the gas money lasts again, for {left} billings like the last one")
+}

@@ -1,0 +1,157 @@
+//! Signature and commit: the one step after which a batch is public.
+//!
+//! It is signed for the position that the lane is expected to be at, outside of the journal, however long
+//! that takes. The commit compares everything again, and what it does not take is dropped unsent.
+
+use super::lane::Lane;
+use super::ready::Ready;
+use super::repeat::Asked;
+use super::signing_line::SigningTicket;
+use super::verdict::NoVerdict;
+use alloy::primitives::Address;
+use billing::{Attempt, AttemptKind, Charge, Gate, InBlocks, LaneLoad, Slot};
+use journal::{AcceptError, Durable, JournalError, Proposal, Sealed};
+use policy::Meant;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::time::{Instant, timeout_at};
+
+/// Why nothing was committed.
+pub(super) enum Undone {
+    /// Another's claim, or the last free place in line, was committed in between.
+    BuildAgain,
+    /// There will be no verdict.
+    NoVerdict(NoVerdict),
+}
+
+impl<E: Into<NoVerdict>> From<E> for Undone {
+    fn from(error: E) -> Self {
+        Self::NoVerdict(error.into())
+    }
+}
+
+/// Signs and commits a batch, and follows it from then on. Until `deadline` it is signed again as often as
+/// others take the position that it was signed for.
+pub(super) async fn commit(
+    lane: &Lane,
+    asked: &Asked,
+    ready: &Ready,
+    deadline: Instant,
+) -> Result<Arc<Slot<Durable<Attempt>>>, Undone> {
+    loop {
+        let ticket = lane.line.join(lane.next.load(Ordering::Relaxed));
+        let tried = try_once(lane, asked, ready, ticket, deadline).await;
+        let why = match tried {
+            Ok(slot) => return Ok(slot),
+            Err(why) => why,
+        };
+        // Its place in the line is free again.
+        lane.looked.notify_waiters();
+        match why {
+            Unmade::Accept(AcceptError::Moved) if Instant::now() < deadline => {
+                read_position(lane).await?;
+            }
+            Unmade::Accept(AcceptError::Moved) => return Err(lane.late().into()),
+            Unmade::Accept(AcceptError::Claimed | AcceptError::LaneFull) => {
+                return Err(Undone::BuildAgain);
+            }
+            Unmade::Accept(other) => return Err(other.into()),
+            Unmade::NoVerdict(why) => return Err(Undone::NoVerdict(why)),
+        }
+    }
+}
+
+/// Takes up where the journal has the lane: what was expected was wrong.
+async fn read_position(lane: &Lane) -> Result<(), JournalError> {
+    if let Some(next) = lane.journal.next_position(lane.id()).await? {
+        lane.next.fetch_max(next, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Why one try came to nothing.
+enum Unmade {
+    Accept(AcceptError),
+    NoVerdict(NoVerdict),
+}
+
+impl From<AcceptError> for Unmade {
+    fn from(error: AcceptError) -> Self {
+        Self::Accept(error)
+    }
+}
+
+async fn try_once(
+    lane: &Lane,
+    asked: &Asked,
+    ready: &Ready,
+    ticket: SigningTicket<'_>,
+    deadline: Instant,
+) -> Result<Arc<Slot<Durable<Attempt>>>, Unmade> {
+    let in_blocks = lane.in_blocks(lane.pulse().unwrap_or(ready.pulse));
+    has_room(lane, &ticket, in_blocks)?;
+    let signed = timeout_at(deadline, spans::within("sign", sign(lane, ready, ticket.position)));
+    let sealed = signed.await.map_err(|_| Unmade::NoVerdict(lane.late()))?;
+    let sealed = sealed.map_err(Unmade::NoVerdict)?;
+    let in_turn = timeout_at(deadline, ticket.turn()).await;
+    in_turn.map_err(|_| Unmade::NoVerdict(lane.late()))?;
+    // The signature may have taken a while.
+    if let Gate::Closed(why) = lane.gate() {
+        return Err(Unmade::NoVerdict(NoVerdict::LaneClosed(why)));
+    }
+    let proposal = Proposal {
+        origin: lane.origin(),
+        profile: Arc::clone(lane.chain.profile().written()),
+        request: asked.request.clone(),
+        earlier: ready.rest.earlier.iter().map(|satisfied| satisfied.by.batch).collect(),
+        caller: asked.caller.clone(),
+        trace: spans::here(),
+        in_blocks,
+        window: lane.chain.max_in_flight(),
+        counts: ready.counts.clone(),
+        chain_time: ready.pulse.final_time,
+        at_ms: lane.journal.now_ms(),
+        sealed,
+    };
+    let committed = spans::within("commit", async {
+        let accepted = lane.journal.hand_in(proposal).await?;
+        ticket.handed_in();
+        accepted.await
+    });
+    let slot = committed.await?;
+    ready.draft.committed(slot.position, slot.attempts.newest());
+    let slot = lane.track(slot);
+    ticket.committed();
+    Ok(slot)
+}
+
+/// Whether one more may wait for a block, beside those that are being signed: nobody is asked for a
+/// signature in vain.
+fn has_room(
+    lane: &Lane,
+    ticket: &SigningTicket<'_>,
+    in_blocks: InBlocks,
+) -> Result<(), AcceptError> {
+    let load = match in_blocks {
+        InBlocks::Below(mined) => {
+            LaneLoad::counted(ticket.position, mined).ok_or(AcceptError::Behind)?
+        }
+        InBlocks::Seen(seen) => LaneLoad::seen(lane.undecided_with(ticket.ahead), seen),
+    };
+    load.full(lane.chain.max_in_flight()).map_or(Ok(()), |_| Err(AcceptError::LaneFull))
+}
+
+async fn sign(lane: &Lane, ready: &Ready, position: u64) -> Result<Sealed, NoVerdict> {
+    let items: Vec<_> = ready.good.iter().map(Charge::item).collect();
+    let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
+    let meant = Meant {
+        kind: AttemptKind::Bill,
+        contract: lane.chain.facts().contract,
+        function: lane.chain.profile().selector(),
+        items: &items,
+        tokens: Some(&tokens),
+        earlier: None,
+        cost: ready.draft.cost(),
+    };
+    Ok(ready.draft.seal(position, &meant).await?)
+}

@@ -1,0 +1,134 @@
+//! What a lane's standing is: whether it takes new work, and if not why, in a sentence for people and in
+//! a word for machines. Readiness and metrics both ask here, so that they cannot disagree.
+
+use super::lane::Lane;
+use super::trouble::Trouble;
+use billing::{Closed, Gate};
+use chain::{ChainError, Unready};
+use strum::{EnumIter, IntoStaticStr};
+
+/// What stands in the way of new work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Obstacle {
+    /// The chain was not seen since the start.
+    Unseen,
+    /// Its nodes do not answer, or not so that anything can be done.
+    Nodes,
+    /// The store that has the key does not sign.
+    Key,
+    /// The signing account cannot pay for an ordinary batch.
+    GasMoney,
+    /// The chain asks more than a configured ceiling.
+    Fees,
+    /// The newest block is too far from this machine's clock.
+    Clock,
+    /// Finality stands still (TRON).
+    Finality,
+    /// The journal cannot be used.
+    Journal,
+    /// The journal is an old copy, and what it has forgotten is being learnt.
+    OldCopy,
+    /// The account has transactions that the journal does not know.
+    UnknownTransactions,
+    /// Somebody else signs with the key now (TRON).
+    KeyElsewhere,
+    /// The contract does not let the account bill.
+    Permission,
+    /// Transactions fail too often, or the key may not sign alone (TRON).
+    Brake,
+    /// Something else: the sentence tells.
+    Other,
+}
+
+impl Obstacle {
+    /// The word for it in metrics and answers.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether it may be about this machine alone: its way to the nodes or to the store of its key, or its clock.
+    pub fn may_be_of_this_machine(self) -> bool {
+        match self {
+            Self::Unseen | Self::Nodes | Self::Key | Self::Clock => true,
+            Self::GasMoney
+            | Self::Fees
+            | Self::Finality
+            | Self::Journal
+            | Self::OldCopy
+            | Self::UnknownTransactions
+            | Self::KeyElsewhere
+            | Self::Permission
+            | Self::Brake
+            | Self::Other => false,
+        }
+    }
+
+    fn of_trouble(trouble: &Trouble) -> Self {
+        match trouble {
+            Trouble::Unseen => Self::Unseen,
+            Trouble::Journal(_) => Self::Journal,
+            Trouble::Chain(error) => Self::of_chain(error),
+        }
+    }
+
+    /// What a chain says that cannot be billed on.
+    pub fn of_chain(error: &ChainError) -> Self {
+        match error {
+            ChainError::Unavailable(_)
+            | ChainError::Node { .. }
+            | ChainError::Unready(Unready::TooFew { .. } | Unready::Parted(_)) => Self::Nodes,
+            ChainError::GasFunds { .. } | ChainError::Unready(Unready::GasMoney(_)) => {
+                Self::GasMoney
+            }
+            ChainError::FeeTooHigh(_) => Self::Fees,
+            ChainError::Unready(Unready::Key { .. }) => Self::Key,
+            ChainError::Unready(Unready::Permission { .. }) => Self::Permission,
+            ChainError::Unready(Unready::Clock(_)) => Self::Clock,
+            ChainError::Unready(Unready::Stalled(_)) => Self::Finality,
+            ChainError::NoKey { .. }
+            | ChainError::BatchTooLarge { .. }
+            | ChainError::BatchTooSlow { .. }
+            | ChainError::ChargeTooSlow(_)
+            | ChainError::Stays(_)
+            | ChainError::CallFails(_) => Self::Other,
+        }
+    }
+
+    /// None where the lane is meant to take nothing new.
+    fn of_closed(why: &Closed) -> Option<Self> {
+        match why {
+            Closed::OnlyFollows { .. } => None,
+            Closed::OpenBatchesFirst | Closed::Reading { .. } | Closed::OtherUnlearnt { .. } => {
+                Some(Self::OldCopy)
+            }
+            Closed::Ahead { .. }
+            | Closed::InPools { .. }
+            | Closed::Opaque(_)
+            | Closed::UsedUp { .. }
+            | Closed::UsedLater => Some(Self::UnknownTransactions),
+            Closed::KeyElsewhere { .. } => Some(Self::KeyElsewhere),
+            Closed::NotFinal { .. } => Some(Self::Finality),
+            Closed::Braked(_) => Some(Self::Brake),
+        }
+    }
+}
+
+impl Lane {
+    /// Why it does not do what it is there for; none where it does. A pause is none.
+    pub fn standing(&self) -> Option<(Obstacle, String)> {
+        let told = |trouble: Trouble| (Obstacle::of_trouble(&trouble), trouble.to_string());
+        match self.gate() {
+            Gate::Opening => Some(told(self.unopened())),
+            Gate::Open => self.trouble().map(told),
+            Gate::Closed(why) => match Obstacle::of_closed(&why) {
+                Some(obstacle) => Some(match self.chain.unready() {
+                    // Nothing is read on before that is mended.
+                    Some(cause @ ChainError::Unready(Unready::Parted(_))) => told(cause.into()),
+                    Some(_) | None => (obstacle, why.to_string()),
+                }),
+                None => self.trouble().map(told),
+            },
+        }
+    }
+}

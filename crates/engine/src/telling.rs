@@ -1,0 +1,51 @@
+//! How the end of a batch is told in the log.
+
+use billing::Item;
+use journal::Settlement;
+use tracing::{error, info, warn};
+
+/// Says how a batch ended and what its transaction cost; louder where that was paid for nothing.
+pub(super) fn tell_end(chain: &str, end: &Settlement, hash: Option<&str>) {
+    let record = end.verdict.landed().and_then(|landed| landed.record.as_ref());
+    let (batch, block, state) =
+        (end.batch.0, end.verdict.block().number, end.verdict.state().word());
+    let result = record.map(|record| record.ending.word());
+    let (used, fee) = (record.map(|r| r.used), record.map(|r| r.fee.to_string()));
+    let why = record.and_then(|record| record.message.as_deref());
+    if let Some(advice) = record.and_then(|record| record.ending.advice()) {
+        warn!(
+            chain,
+            batch,
+            tx.hash = hash,
+            block,
+            result,
+            why,
+            used,
+            fee,
+            "batch {state}: {advice}"
+        );
+    } else {
+        info!(chain, batch, tx.hash = hash, block, result, used, fee, "batch {state}");
+    }
+}
+
+/// Calls a person where the chain charged otherwise than was claimed.
+pub(super) fn tell_what_was_taken(
+    chain: &str,
+    (end, items): (&Settlement, &[Item]),
+    hash: Option<&str>,
+) {
+    for (place, (item, outcome)) in items.iter().zip(end.verdict.outcomes()).enumerate() {
+        let taken = outcome.taken_otherwise(item);
+        if !taken.is_claimed() {
+            error!(
+                chain,
+                batch = end.batch.0,
+                tx.hash = hash,
+                item = place,
+                %taken,
+                "the contract charged something else than was claimed: find out why before more is billed"
+            );
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What keeps a lane from following its chain, or anything from being signed on it.
+
+use super::lane::Lane;
+use chain::ChainError;
+use journal::JournalError;
+use std::sync::Arc;
+use tracing::{info, warn};
+
+/// What is the matter with a lane at present.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Trouble {
+    /// The chain has not been seen yet.
+    #[error("its node has not answered yet")]
+    Unseen,
+    /// The chain gives no answer, or nothing can be signed on it.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Journal(Arc<JournalError>),
+}
+
+impl From<JournalError> for Trouble {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(Arc::new(error))
+    }
+}
+
+impl Lane {
+    /// What keeps the chain from being followed, or anything from being signed, at present.
+    pub fn trouble(&self) -> Option<Trouble> {
+        let signs = self.follows.is_none();
+        let unready = || Some(self.chain.unready().filter(|_| signs)?.into());
+        self.trouble.read().clone().or_else(unready)
+    }
+
+    /// Whether the last look found nothing that keeps the chain from being followed.
+    pub(super) fn follows_well(&self) -> bool {
+        self.trouble.read().is_none()
+    }
+
+    /// Remembers what keeps the chain from being followed; says so once, and once when it is over.
+    pub(super) fn set_trouble(&self, now: Option<Trouble>) {
+        let (chain, account) = (&self.chain.facts().name, self.account());
+        let mut before = self.trouble.write();
+        match (&*before, &now) {
+            (_, Some(why)) if *before != now => {
+                warn!(chain, account, "cannot follow the chain: {why}");
+            }
+            (Some(_), None) => info!(chain, account, "following the chain again"),
+            _ => {}
+        }
+        *before = now;
+    }
+}

@@ -1,0 +1,370 @@
+//! Follows every undecided batch of one lane until the chain has decided. The tick is the program;
+//! the loop only sleeps.
+
+use super::hindrance::{Hindrance, WhyUnsigned};
+use super::lane::Lane;
+use super::rest::Extent;
+use super::standing::Obstacle;
+use super::tally::SignedAgain;
+use super::telling;
+use super::tracked::Tracked;
+use super::trouble::Trouble;
+use super::verdict::NoVerdict;
+use billing::{
+    Attempt, AttemptKind, BatchId, Landed, Memory, Sighting, Slot, Step, Verdict, next_step,
+};
+use chain::ChainError;
+use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
+use journal::{Addition, Durable, Settlement};
+use policy::Meant;
+use spans::{self, SpanPlace};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+/// An open batch with the bytes that are on disk for it.
+type Open = Slot<Durable<Attempt>>;
+
+/// What came of renewing a batch whose attempts are all dead.
+enum Renewed {
+    Signed(Arc<Open>),
+    /// The call no longer passes.
+    Pointless,
+    NotNow,
+}
+
+/// How many batches are offered to a node at the same time.
+const OFFERS_AT_ONCE: usize = 8;
+
+/// How often a contract is asked whether it lets the account bill, which a request finds out as well.
+const PERMISSION: Duration = Duration::from_mins(15);
+
+/// The same where the contract does not, and at the start.
+const PERMISSION_UNKNOWN: Duration = Duration::from_secs(10);
+
+/// Follows the batches of one lane.
+#[derive(Debug)]
+pub struct Watcher {
+    /// The lane.
+    pub lane: Arc<Lane>,
+    /// How often to look while the lane is at work.
+    pub every: Duration,
+}
+
+impl Watcher {
+    /// Looks until `stop`.
+    pub async fn run(self, stop: CancellationToken) {
+        let looks = async {
+            while stop.run_until_cancelled(self.lane.rests_for(self.every)).await.is_some() {
+                self.look().await;
+            }
+        };
+        // A store that does not answer keeps nothing from being followed.
+        let key = async {
+            let once = async || {
+                sleep(self.every).await;
+                self.lane.chain.look_after_key().await;
+            };
+            while stop.run_until_cancelled(once()).await.is_some() {}
+        };
+        let permission =
+            async { while stop.run_until_cancelled(self.permission()).await.is_some() {} };
+        tokio::join!(looks, key, permission);
+    }
+
+    /// Looks whether the contract lets the account bill, and waits until that is due again.
+    async fn permission(&self) {
+        if self.lane.follows.is_none() {
+            self.lane.chain.look_after_permission().await;
+        }
+        let unknown =
+            matches!(self.lane.standing(), Some((Obstacle::Unseen | Obstacle::Permission, _)));
+        sleep(if unknown { PERMISSION_UNKNOWN } else { PERMISSION }).await;
+    }
+
+    /// A tick whose failure is remembered, and is no reason to stop.
+    pub async fn look(&self) {
+        let extent = self.lane.extent();
+        let trouble = self.tick(extent).await.err();
+        self.lane.set_trouble(trouble);
+        self.lane.has_been_looked_at(extent);
+        self.lane.watch_gas().await;
+        self.lane.watch_limits().await;
+    }
+
+    /// One look at the chain, and what follows from it.
+    async fn tick(&self, extent: Extent) -> Result<(), Trouble> {
+        let pulse = match extent {
+            Extent::Whole => self.lane.chain.beat().await?,
+            Extent::News => self.lane.chain.glance().await?,
+        };
+        // A lane that cannot be opened takes nothing new; what is open is followed all the same.
+        let opened = self.lane.open(pulse).await;
+        let followed = self.follow().await;
+        self.lane.looked.notify_waiters();
+        followed?;
+        opened
+    }
+
+    async fn follow(&self) -> Result<(), Trouble> {
+        let tracked: Vec<Tracked> = self.lane.tracked.lock().values().cloned().collect();
+        if tracked.is_empty() {
+            return Ok(());
+        }
+        let slots: Vec<&Open> = tracked.iter().map(|t| t.slot.as_ref()).collect();
+        let sightings = self.lane.chain.look(&slots).await;
+        let rules = self.lane.rules_for_now();
+        let (mut ends, mut offers) = (Vec::new(), Vec::new());
+        let (mut drafts, mut dead, mut lost) = (Vec::new(), Vec::new(), Vec::new());
+        for (tracked, sighting) in tracked.iter().zip(sightings) {
+            self.remark(tracked, &sighting);
+            match next_step(
+                &tracked.slot,
+                sighting,
+                memory(tracked, self.lane.journal.now_ms()),
+                rules,
+            ) {
+                Step::Wait => {}
+                Step::OfferAgain => offers.push(Arc::clone(&tracked.slot)),
+                Step::SignAgain(kind) => drafts.push((tracked, kind)),
+                Step::Renew(verdict) => dead.push((tracked, self.end(tracked, verdict))),
+                Step::Settle(verdict) => ends.push(self.end(tracked, verdict)),
+                Step::Alarm(taker) => lost.push((Arc::clone(&tracked.slot), taker)),
+            }
+        }
+        // What is on disk goes out first: nothing that cannot be written keeps it back.
+        self.offer_all(offers).await;
+        let mut renewed = Vec::new();
+        for (tracked, end) in dead {
+            match self.renew(tracked).await {
+                Renewed::Signed(slot) => renewed.push(slot),
+                Renewed::Pointless => ends.push(end),
+                Renewed::NotNow => {}
+            }
+        }
+        let settled = self.settle(ends).await;
+        for (tracked, kind) in drafts {
+            renewed.extend(self.sign_again(tracked, kind).await);
+        }
+        self.offer_all(renewed).await;
+        for (slot, taker) in lost {
+            self.alarm(&slot, taker).await?;
+        }
+        settled
+    }
+
+    async fn offer_all(&self, slots: Vec<Arc<Open>>) {
+        stream::iter(slots)
+            .for_each_concurrent(OFFERS_AT_ONCE, |slot| async move { self.lane.offer(&slot).await })
+            .await;
+    }
+
+    fn end(&self, tracked: &Tracked, verdict: Verdict) -> Settlement {
+        let guard_s = self.lane.guard.as_secs();
+        Settlement { batch: tracked.slot.batch, verdict, guard_s }
+    }
+
+    /// Commits another attempt, to be offered. Without one the bytes that there are go out again when
+    /// that is due.
+    async fn sign_again(&self, tracked: &Tracked, kind: AttemptKind) -> Option<Arc<Open>> {
+        match self.attempt(&tracked.slot, kind).await {
+            Ok(Some(slot)) => {
+                self.lane.tally.lock().signed_again(SignedAgain::of(kind));
+                return Some(slot);
+            }
+            Ok(None) => self.remember_unsigned(tracked, None),
+            Err(why) => self.remember_unsigned(tracked, Some(&why)),
+        }
+        let due = memory(tracked, self.lane.journal.now_ms()).since_offer_ms
+            >= self.lane.rules.offer_again_ms;
+        due.then(|| Arc::clone(&tracked.slot))
+    }
+
+    /// Commits another attempt for a batch whose attempts are all dead. Their bytes go nowhere any more.
+    async fn renew(&self, tracked: &Tracked) -> Renewed {
+        match self.attempt(&tracked.slot, AttemptKind::Bill).await {
+            Ok(Some(slot)) => {
+                self.lane.tally.lock().signed_again(SignedAgain::Renewal);
+                return Renewed::Signed(slot);
+            }
+            Ok(None) => self.remember_unsigned(tracked, None),
+            Err(NoVerdict::Chain(ChainError::CallFails(why))) => {
+                info!(chain = self.chain(), batch = tracked.slot.batch.0, %why, "nothing is signed for it any more");
+                return Renewed::Pointless;
+            }
+            Err(why) => self.remember_unsigned(tracked, Some(&why)),
+        }
+        Renewed::NotNow
+    }
+
+    /// Remembers why no other attempt can be signed; says so once.
+    fn remember_unsigned(&self, seen: &Tracked, unsigned: Option<&NoVerdict>) {
+        if let Some(why) = unsigned.filter(|_| seen.unsigned.is_none()) {
+            let why = why.to_string();
+            warn!(
+                chain = self.chain(),
+                batch = seen.slot.batch.0,
+                why,
+                "no other attempt can be signed now"
+            );
+        }
+        if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
+            tracked.unsigned = unsigned.map(WhyUnsigned::of);
+        }
+    }
+
+    /// Drafts, signs and commits another attempt. None when the batch has come further meanwhile.
+    async fn attempt(
+        &self,
+        slot: &Open,
+        kind: AttemptKind,
+    ) -> Result<Option<Arc<Open>>, NoVerdict> {
+        let trace = self.trace(slot.batch).await;
+        spans::after(trace, "sign again", self.add_attempt(slot, kind)).await
+    }
+
+    /// Where a billing is in the trace of its request; none where nobody follows traces.
+    async fn trace(&self, batch: BatchId) -> Option<SpanPlace> {
+        if !spans::are_sent() {
+            return None;
+        }
+        self.lane.journal.billing(batch).await.ok().flatten()?.trace
+    }
+
+    async fn add_attempt(
+        &self,
+        slot: &Open,
+        kind: AttemptKind,
+    ) -> Result<Option<Arc<Open>>, NoVerdict> {
+        let draft = spans::within("draft", self.lane.chain.redraft(slot, kind)).await?;
+        let (contract, function) = (slot.contract, self.lane.chain.function(slot));
+        let (items, cost) = (slot.items.as_slice(), draft.cost());
+        let earlier = Some(slot.attempts.first().get().signed.raw.as_slice());
+        let meant = Meant { kind, contract, function, items, tokens: None, earlier, cost };
+        let sealed = spans::within("sign", draft.seal(slot.position, &meant)).await?;
+        let addition = Addition {
+            batch: slot.batch,
+            seq: slot.attempts.newest().get().seq.saturating_add(1),
+            kind,
+            fee: self.lane.chain.policy().fee(kind, cost),
+            at_ms: self.lane.journal.now_ms(),
+            sealed,
+        };
+        let committed = spans::within("commit", self.lane.journal.add_attempt(addition));
+        let Some(attempt) = committed.await? else { return Ok(None) };
+        draft.committed(slot.position, &attempt);
+        let hash = attempt.get().signed.hash;
+        spans::tell("tx.hash", hash.to_string());
+        info!(chain = self.chain(), batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
+        let attempts = slot.attempts.followed_by(attempt);
+        Ok(Some(self.lane.track(Slot { attempts, ..Slot::clone(slot) })))
+    }
+
+    /// Remembers what keeps a batch from landing; says so once.
+    fn remark(&self, seen: &Tracked, sighting: &Sighting) {
+        let why = Hindrance::of(sighting, seen.objection, seen.unsigned);
+        if let Some(why) = why.filter(|_| why != seen.held_up) {
+            warn!(chain = self.chain(), batch = seen.slot.batch.0, "held up: {why}");
+        }
+        if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
+            tracked.held_up = why;
+            tracked.in_block = sighting.in_block().unwrap_or(tracked.in_block);
+        }
+    }
+
+    /// Writes every end down by itself, in one commit where all can be: one that cannot be written
+    /// keeps no other from it, and is tried again after the next look.
+    async fn settle(&self, ends: Vec<Settlement>) -> Result<(), Trouble> {
+        let settled = join_all(ends.into_iter().map(|end| self.settle_one(end))).await;
+        settled.into_iter().collect()
+    }
+
+    async fn settle_one(&self, end: Settlement) -> Result<(), Trouble> {
+        self.lane.journal.settle(vec![end.clone()], self.lane.journal.now_ms()).await?;
+        let hash = end.verdict.hash().map(|hash| hash.to_string());
+        match &end.verdict {
+            Verdict::Usurped(_) => warn!(
+                chain = self.chain(),
+                batch = end.batch.0,
+                tx.hash = hash,
+                "a transaction that was not signed here took a batch's nonce: the key is used \
+                 elsewhere, or the journal was an old copy"
+            ),
+            Verdict::UsedUp(block) => error!(
+                chain = self.chain(),
+                batch = end.batch.0,
+                block = block.number,
+                "no transaction has a batch's nonce, and the nonce is used: an EIP-7702 authorization? It \
+                 is not known whom that let charge; its claims stay until a person says"
+            ),
+            Verdict::Charged(..)
+            | Verdict::Reverted(_)
+            | Verdict::Cancelled(_)
+            | Verdict::Expired(_) => {}
+        }
+        telling::tell_end(self.chain(), &end, hash.as_deref());
+        let ended = self.lane.tracked.lock().remove(&end.batch);
+        if let Some(ended) = ended {
+            telling::tell_what_was_taken(self.chain(), (&end, &ended.slot.items), hash.as_deref());
+            self.lane.tally.lock().ended(&end.verdict, &ended.slot.items);
+            self.tell_trace(&ended, &end).await;
+        }
+        Ok(())
+    }
+
+    /// Ends the trace of a charge: how long it took from its commit to the block that is final.
+    async fn tell_trace(&self, ended: &Tracked, end: &Settlement) {
+        let Some(trace) = self.trace(end.batch).await else { return };
+        let block = i64::try_from(end.verdict.block().number).unwrap_or(i64::MAX);
+        let hash = end.verdict.hash().map(|hash| ("tx.hash", hash.to_string().into()));
+        let said =
+            [("signer.state", end.verdict.state().word().into()), ("signer.block", block.into())];
+        spans::ended(trace, "settlement", ended.slot.accepted_ms, said.into_iter().chain(hash));
+    }
+
+    /// Calls a person, once. What took the batch's place is written down, so that they can say whom it
+    /// charged.
+    async fn alarm(&self, slot: &Open, taker: Option<Landed>) -> Result<(), Trouble> {
+        if self.lane.tracked.lock().get(&slot.batch).is_none_or(|tracked| tracked.alarmed) {
+            return Ok(());
+        }
+        if let Some(landed) = taker {
+            let journal = &self.lane.journal;
+            journal.note_taker(slot.batch, landed, journal.now_ms()).await?;
+        }
+        if let Some(tracked) = self.lane.tracked.lock().get_mut(&slot.batch) {
+            tracked.alarmed = true;
+        }
+        error!(
+            chain = self.chain(),
+            batch = slot.batch.0,
+            position = slot.position,
+            "it is not known whom the transaction that took the place of a batch charged; its claims \
+             stay"
+        );
+        Ok(())
+    }
+
+    /// What its chain is called in log lines.
+    fn chain(&self) -> &str {
+        &self.lane.chain.facts().name
+    }
+}
+
+/// A batch that this process has not offered yet is due at once.
+fn memory(tracked: &Tracked, now_ms: i64) -> Memory {
+    let accepted = now_ms.saturating_sub(tracked.slot.accepted_ms);
+    Memory {
+        since_offer_ms: tracked.offered.map_or(u64::MAX, since),
+        since_attempt_ms: since(tracked.signed),
+        since_accepted_ms: u64::try_from(accepted).unwrap_or(0),
+        objection: tracked.objection,
+    }
+}
+
+fn since(then: Instant) -> u64 {
+    u64::try_from(then.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,126 @@
+//! What the account did that is not irrevocable yet, where nothing counts its transactions: what is forgotten
+//! there, or signed elsewhere, would be charged again before an irrevocable block tells of it.
+
+use super::lane::Lane;
+use super::trouble::Trouble;
+use alloy::primitives::B256;
+use billing::{YoungRuling, YoungUse};
+use chain::Young;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use tracing::debug;
+
+/// How often a lane reads new blocks while transactions of its own wait, ms of this machine.
+const READ_EVERY_MS: u64 = 15_000;
+
+/// What a lane knows of it.
+#[derive(Debug, Default)]
+pub(super) struct YoungKnown {
+    /// Whether it was settled, since this process began, that the journal knows of all of it.
+    settled: AtomicBool,
+    /// When that was last so, Unix ms of this machine; 0 before.
+    known_ms: AtomicI64,
+    /// Whether something is unknown, as far as the last look told.
+    unknown: AtomicBool,
+    /// Whether any of that was signed after this process began.
+    rival: AtomicBool,
+}
+
+impl YoungKnown {
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_unknown(&self) -> bool {
+        self.unknown.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_rival(&self) -> bool {
+        self.rival.load(Ordering::Relaxed)
+    }
+
+    /// Nobody else signs with the key any more.
+    pub(super) fn forget_rival(&self) {
+        self.rival.store(false, Ordering::Relaxed);
+    }
+
+    /// Goes on where another lane of the account has left off.
+    pub(super) fn go_on_from(&self, before: &Self) {
+        self.settled.store(before.is_settled(), Ordering::Relaxed);
+        self.known_ms.store(before.known_ms.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+impl Lane {
+    /// Whether it is settled what the account did that is not irrevocable. What is unknown puts the lane in doubt. While
+    /// the lane is open that is looked at on and on: somebody else may have the key.
+    pub(super) async fn knows_what_is_young(&self) -> Result<bool, Trouble> {
+        let settled = self.young.is_settled();
+        let in_doubt = self.doubt().is_some();
+        let watched = self.watched.load(Ordering::Relaxed) || self.journal.left_ms().is_none();
+        let own_waits = self.tracked.lock().values().any(|tracked| !tracked.in_block);
+        let later = settled && watched && !in_doubt;
+        if later && (self.follows.is_some() || own_waits && self.knew_all_just_now()) {
+            return Ok(true);
+        }
+        let (ours, only_blocks) = (self.hashes(), later && own_waits);
+        let told = match self.chain.young((!only_blocks).then_some(&ours)).await {
+            Ok(told) => told,
+            Err(error) if settled && !in_doubt => {
+                debug!(%error, "new blocks could not be read; that is tried again");
+                return Ok(true);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let unknown = self.unknown_young(&told, later).await?;
+        self.young.unknown.store(unknown, Ordering::Relaxed);
+        let closed = settled || self.journal.was_closed();
+        let explained = own_waits && closed;
+        let young = YoungUse { unknown, untold: told.untold, explained };
+        match young.rule() {
+            YoungRuling::Known => {
+                self.young.settled.store(true, Ordering::Relaxed);
+                self.young.known_ms.store(self.journal.now_ms(), Ordering::Relaxed);
+            }
+            YoungRuling::Wait => return Ok(settled || in_doubt),
+            YoungRuling::Unknown if !in_doubt => {
+                let used_ms = self.last_used_ms().await?.unwrap_or_default();
+                self.doubt_since(self.all_was_known_ms(), used_ms).await?;
+            }
+            YoungRuling::Unknown => {}
+        }
+        Ok(true)
+    }
+
+    /// Whether any of that is unknown to the journal. Long after a start, only what was billed through a contract of
+    /// ours counts: the account may be used for something else as well.
+    async fn unknown_young(&self, told: &Young, only_bills: bool) -> Result<bool, Trouble> {
+        let counts = || told.calls.iter().filter(|call| call.bills || !only_bills);
+        let unknown = self.journal.unknown(counts().map(|call| call.hash).collect()).await?;
+        if counts().any(|call| call.rival && unknown.contains(&call.hash)) {
+            self.young.rival.store(true, Ordering::Relaxed);
+        }
+        Ok(!unknown.is_empty())
+    }
+
+    /// Until when nothing was unknown, Unix ms by the time of blocks.
+    fn all_was_known_ms(&self) -> i64 {
+        let by_blocks = |at_ms| self.journal.by_blocks(at_ms);
+        match self.young.known_ms.load(Ordering::Relaxed) {
+            0 => self.journal.left_ms().unwrap_or_else(|| by_blocks(self.journal.now_ms())),
+            known_ms => by_blocks(known_ms),
+        }
+    }
+
+    fn knew_all_just_now(&self) -> bool {
+        let known_ms = self.young.known_ms.load(Ordering::Relaxed);
+        self.journal.now_ms().abs_diff(known_ms) < READ_EVERY_MS
+    }
+
+    /// Every transaction of the batches that the chain has not decided.
+    fn hashes(&self) -> BTreeSet<B256> {
+        let tracked = self.tracked.lock();
+        let attempts = tracked.values().flat_map(|tracked| tracked.slot.attempts.iter());
+        attempts.map(|attempt| attempt.get().signed.hash).collect()
+    }
+}

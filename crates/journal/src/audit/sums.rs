@@ -1,0 +1,95 @@
+//! What batches added to the sums of days and gave back, against what the history says. Only batches that
+//! were open at the same time are held in memory.
+
+use crate::columns::number;
+use crate::history::HistoryRow;
+use crate::spend::{Added, Corrected, DayAmount, decimal};
+use crate::sql::{Database, SqlResult, params};
+use alloy::primitives::U256;
+use billing::BatchId;
+use policy::utc_day;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What one batch counted, by day and unit.
+type CountedOf = BTreeMap<(i64, String), Sum>;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sum {
+    items: String,
+    added: U256,
+    given_back: U256,
+}
+
+/// What batches that have not ended yet have counted.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    open: BTreeMap<BatchId, CountedOf>,
+}
+
+impl Sums {
+    /// Takes in one row. A batch that ends is compared.
+    pub(super) fn follow(
+        &mut self,
+        conn: &dyn Database,
+        row: &HistoryRow<'_>,
+        body: &Value,
+    ) -> SqlResult<Option<String>> {
+        let Some(batch) = body.get("batch").and_then(Value::as_i64).map(BatchId) else {
+            return Ok(None);
+        };
+        match row.event {
+            "accepted" | "adopted" | "signed again" => {
+                let counted = self.open.entry(batch).or_default();
+                for Added { unit, items, amount } in list(body, "counted") {
+                    let sum = counted.entry((utc_day(row.at_ms), unit)).or_default();
+                    sum.items = items;
+                    sum.added = sum.added.saturating_add(decimal(&amount));
+                }
+                Ok(None)
+            }
+            "settled" => {
+                let mut counted = self.open.remove(&batch).unwrap_or_default();
+                let Corrected { given_back, counted: taken } = corrected(body);
+                for DayAmount { day, unit, amount } in given_back {
+                    counted.entry((day, unit)).or_default().given_back = decimal(&amount);
+                }
+                for DayAmount { day, unit, amount } in taken {
+                    let sum = counted.entry((day, unit)).or_default();
+                    sum.added = sum.added.saturating_add(decimal(&amount));
+                }
+                compare(conn, batch, &counted)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Compares those batches that have not ended.
+    pub(super) fn unfinished(&self, conn: &dyn Database) -> SqlResult<Vec<String>> {
+        let all = self.open.iter().map(|(batch, counted)| compare(conn, *batch, counted));
+        all.filter_map(Result::transpose).collect()
+    }
+}
+
+fn compare(conn: &dyn Database, batch: BatchId, told: &CountedOf) -> SqlResult<Option<String>> {
+    let sql = "SELECT day, unit, items, amount, given_back FROM counted WHERE batch = ?1";
+    let found: SqlResult<CountedOf> = conn
+        .prepare_cached(sql)?
+        .query_map(params![batch.0], |row| {
+            let (added, given_back) = (number(row, 3)?, number(row, 4)?);
+            Ok(((row.get(0)?, row.get(1)?), Sum { items: row.get(2)?, added, given_back }))
+        })?
+        .collect();
+    let differs = found.as_ref().ok() != Some(told);
+    Ok(differs.then(|| format!("batch {} counted otherwise than the history says", batch.0)))
+}
+
+fn list(body: &Value, key: &str) -> Vec<Added> {
+    let told = body.get(key).cloned().unwrap_or_default();
+    serde_json::from_value(told).unwrap_or_default()
+}
+
+fn corrected(body: &Value) -> Corrected {
+    let told = body.get("corrected").cloned().unwrap_or_default();
+    serde_json::from_value(told).unwrap_or_default()
+}

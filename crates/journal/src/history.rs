@@ -1,0 +1,202 @@
+//! The history: one row for every step, each carrying the hash of the one before it, so that what
+//! was written can be shown not to have been changed since.
+
+use super::columns::{kind_word, period_text};
+use super::spend::{Added, Corrected};
+use super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
+use super::{HistoryHead, Origin};
+use alloy::primitives::B256;
+use billing::{
+    AskedBy, Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord,
+};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use spans::SpanPlace;
+
+/// Where the history goes on: the number and the digest of its newest row.
+#[derive(Debug, Default)]
+pub(super) struct Newest {
+    pub(super) seq: i64,
+    pub(super) digest: Vec<u8>,
+}
+
+const LAST: &str = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
+
+/// Where it goes on now.
+pub(super) fn newest(conn: &dyn Database) -> SqlResult<Newest> {
+    let read = |row: &Row<'_>| Ok(Newest { seq: row.get(0)?, digest: row.get(1)? });
+    let newest = conn.prepare_cached(LAST)?.query_row([], read);
+    newest.optional().map(Option::unwrap_or_default)
+}
+
+/// Appends a row inside the current transaction.
+pub(super) fn append(conn: &dyn Database, at_ms: i64, event: &str, body: &Value) -> SqlResult<()> {
+    append_to(conn, &newest(conn)?, at_ms, event, body)
+}
+
+/// Appends a row behind the newest one.
+pub(super) fn append_to(
+    conn: &dyn Database,
+    newest: &Newest,
+    at_ms: i64,
+    event: &str,
+    body: &Value,
+) -> SqlResult<()> {
+    let seq = newest.seq.saturating_add(1);
+    let row = HistoryRow { seq, at_ms, event, body: &body.to_string() };
+    let digest = row.digest(&newest.digest);
+    let insert =
+        "INSERT INTO history (seq, at_ms, event, body, digest) VALUES (?1, ?2, ?3, ?4, ?5)";
+    conn.prepare_cached(insert)?.queue(params![seq, at_ms, event, row.body, digest])
+}
+
+/// The last row.
+pub(super) fn head(conn: &dyn Database) -> SqlResult<HistoryHead> {
+    let head = conn.prepare_cached(LAST)?.query_row([], |row| {
+        Ok(HistoryHead { row: row.get(0)?, digest: hex::encode(row.get::<Vec<u8>>(1)?) })
+    });
+    Ok(head.optional()?.unwrap_or_else(|| HistoryHead { row: 0, digest: String::new() }))
+}
+
+/// Whether the row of `head`, with that digest, is part of the history.
+pub(super) fn holds(conn: &dyn Database, head: &HistoryHead) -> SqlResult<bool> {
+    let digest = "SELECT digest FROM history WHERE seq = ?1";
+    let found = conn.query_row(digest, [head.row], |row| row.get::<Vec<u8>>(0)).optional()?;
+    Ok(head.row == 0 || found.map(hex::encode).as_ref() == Some(&head.digest))
+}
+
+/// One row, but for its digest.
+pub(super) struct HistoryRow<'a> {
+    pub(super) seq: i64,
+    pub(super) at_ms: i64,
+    pub(super) event: &'a str,
+    pub(super) body: &'a str,
+}
+
+impl HistoryRow<'_> {
+    /// The digest that the row carries when the one before it carries `before`.
+    pub(super) fn digest(&self, before: &[u8]) -> Vec<u8> {
+        let mut hash = Sha256::new();
+        hash.update(before);
+        hash.update(self.seq.to_be_bytes());
+        hash.update(self.at_ms.to_be_bytes());
+        hash.update(self.event);
+        hash.update([0]);
+        hash.update(self.body);
+        hash.finalize().to_vec()
+    }
+}
+
+/// What the history says of an accepted batch: enough to notice any later change to its rows.
+pub(super) struct Accepted<'a> {
+    pub(super) batch: BatchId,
+    pub(super) origin: Origin,
+    /// The number of the profile that it was signed by; none for an adopted one.
+    pub(super) profile: Option<i64>,
+    pub(super) position: u64,
+    /// The caller's name for the request, and what that stands for.
+    pub(super) request: Option<(&'a str, B256)>,
+    pub(super) caller: Option<&'a AskedBy>,
+    /// The span of the request.
+    pub(super) trace: Option<SpanPlace>,
+    /// The digest of its first transaction; of an adopted one, whose bytes are not known, its hash.
+    pub(super) transaction: String,
+    /// What it added to the sums of the day.
+    pub(super) counted: Vec<Added>,
+    /// The items that another batch held when it was learnt from the chain.
+    pub(super) elsewhere: Vec<usize>,
+    /// The claims that it freed, because their guards had ended.
+    pub(super) freed: Vec<ClaimPlace>,
+}
+
+/// A claim's place: the batch, and where in it.
+pub(super) type ClaimPlace = (i64, i64);
+
+impl Accepted<'_> {
+    pub(super) fn body(&self, items: &[Item]) -> Value {
+        json!({
+            "batch": self.batch.0,
+            "place": self.origin.place(self.position),
+            "request": self.request,
+            "profile": self.profile,
+            "caller": self.caller.map(|by| by.label.as_str()),
+            "caller_key": self.caller.map(|by| by.key.as_str()),
+            "trace": self.trace.map(|place| place.to_string()),
+            "claims": claims_digest(items),
+            "transaction": self.transaction,
+            "counted": self.counted,
+            "elsewhere": self.elsewhere,
+            "freed": self.freed,
+        })
+    }
+}
+
+/// The digest of a signed transaction and of what is kept beside its bytes, hex.
+pub(super) fn transaction_digest(signed: &Signed) -> String {
+    let mut hash = Sha256::new();
+    hash.update(signed.hash);
+    hash.update(signed.gas_required.to_be_bytes());
+    hash.update(&signed.raw);
+    hex::encode(hash.finalize())
+}
+
+/// What the history says of another attempt, and of what it added to the sum of the day.
+pub(super) fn attempt_body(attempt: &Attempt, counted: &[Added]) -> Value {
+    json!({
+        "batch": attempt.batch.0,
+        "attempt": attempt.seq,
+        "kind": kind_word(attempt.kind),
+        "transaction": transaction_digest(&attempt.signed),
+        "counted": counted,
+    })
+}
+
+/// What the history says of the end of a batch.
+pub(super) struct Settled<'a> {
+    pub(super) batch: BatchId,
+    pub(super) state: BatchState,
+    /// The transaction that decided.
+    pub(super) winner: Option<B256>,
+    pub(super) block: BlockRef,
+    /// What that transaction cost, where it is one of the batch's own.
+    pub(super) record: Option<&'a TxRecord>,
+    /// The words for what became of each item.
+    pub(super) outcomes: Value,
+    /// Until when its charges without a period stay claimed, chain time, s; none where it charged nobody.
+    pub(super) guard_until: Option<u64>,
+    /// What its end changed in the sums of days.
+    pub(super) corrected: Corrected,
+}
+
+impl Settled<'_> {
+    pub(super) fn body(self) -> Value {
+        let record = self.record.map(|record| {
+            json!({"ending": record.ending.word(), "message": record.message, "used": record.used,
+                   "fee": record.fee.to_string()})
+        });
+        json!({"batch": self.batch.0, "state": self.state.word(), "winner": self.winner,
+               "block": self.block.number, "block_time": self.block.time, "record": record,
+               "outcomes": self.outcomes, "guard_until": self.guard_until,
+               "corrected": self.corrected})
+    }
+}
+
+fn claims_digest(items: &[Item]) -> String {
+    let mut hash = Sha256::new();
+    for item in items {
+        hash.update(item.subscribe.0.to_be_bytes());
+        hash.update(item.key.plan.0.to_be_bytes());
+        hash.update(item.key.user.0);
+        hash.update(period_text(item.key.period));
+        hash.update([0]);
+        hash.update(item.amount.to_be_bytes::<32>());
+        let ChargeTerms { plan_version, wallet, token } = item.terms;
+        hash.update(plan_version.map(|version| version.to_string()).unwrap_or_default());
+        hash.update([0]);
+        for address in [wallet, token] {
+            hash.update([u8::from(address.is_some())]);
+            hash.update(address.unwrap_or_default());
+        }
+    }
+    hex::encode(hash.finalize())
+}

@@ -1,0 +1,134 @@
+//! The processes that have one journal on a server: the one that serves, and those that stand by.
+
+use super::mark::BootId;
+use super::{Journal, JournalError};
+use crate::sql::{Database, OptionalExtension as _, SqlResult};
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One of them, as it was when the server was last asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// What it is called: `journal.instance`, or its machine.
+    pub name: String,
+    /// The first letters of the name of its start, which is another one each time.
+    pub start: String,
+    /// The version of its program.
+    pub program: String,
+    /// Whether it has the journal: one has, or none.
+    pub serves: bool,
+    /// Whether it is the one that tells of this.
+    pub is_this: bool,
+    /// How long ago it last said that it is there, by the server's clock.
+    pub silent: Duration,
+    /// How far its clock was before the server's then, ms.
+    pub ahead_ms: i64,
+    /// Why it could bill on no chain, as far as that is about its machine; none where it could.
+    pub unfit: Option<String>,
+    /// What money depends on and is configured otherwise than at the one that serves, by name.
+    pub differs: Vec<String>,
+}
+
+/// After how long somebody who says nothing is not counted on.
+const COUNTED_ON: Duration = Duration::from_secs(5);
+
+/// How far a clock may be from the server's before that is said.
+const CLOCKS_MS: u64 = 5_000;
+
+impl Instance {
+    /// Whether it waits for the journal, and could bill if it had it.
+    pub fn stands_by_and_could_serve(&self) -> bool {
+        !self.serves && self.unfit.is_none() && self.silent < COUNTED_ON
+    }
+
+    /// What is wrong with its clock; none where it is in step. Callers whose messages it judges hear 401 for as
+    /// much as it is ahead.
+    pub fn clock_trouble(&self) -> Option<String> {
+        let seconds = self.ahead_ms.unsigned_abs().div_ceil(1000);
+        let way = if self.ahead_ms > 0 { "ahead of" } else { "behind" };
+        (self.ahead_ms.unsigned_abs() > CLOCKS_MS).then(|| {
+            format!("its clock is {seconds} s {way} that of the journal's server: see to its time service")
+        })
+    }
+}
+
+/// Which of them there are.
+#[derive(Debug, Default)]
+pub(super) struct Roll(RwLock<Vec<Instance>>);
+
+impl Roll {
+    pub(super) fn all(&self) -> Vec<Instance> {
+        self.0.read().clone()
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(super) fn replace(&self, now: Vec<Instance>) {
+        *self.0.write() = now;
+    }
+}
+
+/// What a process that serves knows of the others.
+#[derive(Debug)]
+pub(super) struct Company {
+    /// Its own start.
+    pub(super) boot: BootId,
+    /// The start of whoever had the journal before.
+    pub(super) before: Option<BootId>,
+    /// What the clock of that one says by now, Unix ms.
+    pub(super) clock_before_ms: Option<i64>,
+    pub(super) roll: Arc<Roll>,
+    /// How far the webhook was told.
+    pub(super) told: Mutex<Option<String>>,
+    /// Why it could bill on no chain, if that is so.
+    pub(super) unfit: Mutex<Option<String>>,
+}
+
+/// The newest start that is written down.
+pub(super) fn newest_boot(conn: &dyn Database) -> SqlResult<Option<BootId>> {
+    let newest = "SELECT id FROM boot ORDER BY seq DESC LIMIT 1";
+    let newest = conn.prepare_cached(newest)?.query_row([], |row| row.get(0));
+    Ok(newest.optional()?.map(BootId::new))
+}
+
+impl Journal {
+    /// Who shares the journal, the one that serves first. Empty where it is a file.
+    pub fn instances(&self) -> Vec<Instance> {
+        self.company.as_ref().map(|company| company.roll.all()).unwrap_or_default()
+    }
+
+    /// Makes sure that no other process has begun on the journal until now. What was found out before, from the
+    /// journal and from the chain, is then as true as if there were no other process at all.
+    pub async fn is_still_ours(&self) -> Result<(), JournalError> {
+        let Some(company) = &self.company else { return Ok(()) };
+        let newest = self.read(newest_boot).await?;
+        if newest == Some(company.boot) { Ok(()) } else { Err(JournalError::TakenOver) }
+    }
+
+    /// The name of this start, and that of the one before it; none where the journal is a file.
+    pub fn starts(&self) -> (Option<String>, Option<String>) {
+        let Some(company) = &self.company else { return (None, None) };
+        (Some(company.boot.to_string()), company.before.map(|before| before.to_string()))
+    }
+
+    /// The earliest moment, Unix ms, at which whatever was signed for this process can have been signed: now, and
+    /// not before the process that had the journal last may have answered it by a clock that is ahead.
+    pub fn opens_ms(&self) -> i64 {
+        let before = self.company.as_ref().and_then(|company| company.clock_before_ms);
+        before.unwrap_or(i64::MIN).max(self.now_ms())
+    }
+
+    /// Leaves word for the others whether this process could bill, or why not.
+    pub fn note_fitness(&self, unfit: Option<String>) {
+        if let Some(company) = &self.company {
+            *company.unfit.lock() = unfit;
+        }
+    }
+
+    /// Leaves word for the others how far the webhook was told.
+    pub fn note_told(&self, cursor: &str) {
+        if let Some(company) = &self.company {
+            *company.told.lock() = Some(cursor.to_owned());
+        }
+    }
+}

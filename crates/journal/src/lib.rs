@@ -1,0 +1,393 @@
+//! The journal: claims, positions, signed bytes and history, on disk before anything is sent.
+//!
+//! One commit stands between a request and a byte on the wire. Before it nothing happened; after
+//! it the transaction counts as public. One thread owns the file; this is its handle.
+
+mod accept;
+mod audit;
+mod backup;
+mod base;
+mod before;
+mod columns;
+mod commit;
+mod doubt;
+mod durable;
+mod end;
+mod error;
+mod feed;
+mod files;
+mod gas;
+mod gates;
+mod held;
+mod history;
+mod instances;
+mod interchange;
+mod ledger;
+mod left;
+mod link;
+mod mark;
+mod migrate;
+mod networks;
+mod open;
+mod outbox;
+mod passing;
+mod past;
+mod pause;
+mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod profiles;
+mod record;
+mod refusals;
+mod regular;
+mod reloads;
+mod rename;
+mod requests;
+mod resolve;
+mod room;
+mod rows;
+mod seal;
+mod seen;
+mod setup;
+mod shape;
+mod spend;
+mod sql;
+mod standby;
+mod start;
+mod takers;
+mod whole;
+mod work;
+mod writer;
+
+pub use accept::{Accepting, NotAccepted};
+pub use audit::{Audit, HistoryHead, NoHead};
+pub use backup::{AuditWatch, NotCopied};
+pub use columns::LineOutcome;
+pub use commit::{Addition, LaneId, Origin, Proposal};
+pub use doubt::LearntUpTo;
+pub use durable::Durable;
+pub use end::Settlement;
+pub use error::{AcceptError, JournalError};
+pub use feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
+pub use gas::GasNote;
+pub use gates::GateNote;
+pub use instances::Instance;
+pub use interchange::{Exported, Imported, NotImported};
+pub use ledger::{
+    FullLedger, LedgerEntry, LedgerFilter, LedgerLine, LedgerLines, LedgerOrder, LedgerPlace,
+    PlaceInBatch, REFUSED,
+};
+pub use left::KnownLane;
+#[cfg(feature = "postgres")]
+pub use migrate::Steps;
+pub use networks::{Binding, Misbound, Network};
+pub use open::OpenError;
+pub use outbox::{Outbox, UntakenEvent};
+pub use past::{FailedBilling, Past};
+pub use pause::{OtherPause, Pause, Switch};
+pub use place::{backups_share_the_disk, mark_shares_the_disk};
+#[cfg(feature = "postgres")]
+pub use postgres::{Migrated, ServerConfig, ServerFault};
+pub use record::{Billing, Line, Recorded};
+pub use refusals::{KeptRefusal, Refusals, RefusedRequest, Unkept};
+pub use regular::RegularBackups;
+pub use rename::{NotRenamed, Renaming};
+pub use requests::RequestStanding;
+pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
+pub use rows::ClaimScope;
+pub use seal::Sealed;
+pub use seen::{CopyContents, SeenCopy};
+pub use setup::Setup;
+pub use spend::Spent;
+pub use sql::{SqlError, Wall};
+pub use standby::{Standby, StandbySight, Turn};
+pub use writer::{Disk, Figures, Served, Writer};
+
+use alloy::primitives::B256;
+use billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
+use files::Files;
+use host::clock::Clock;
+use instances::Company;
+use link::Link;
+use networks::Renamed;
+use parking_lot::RwLock;
+use policy::Count;
+use sql::Database;
+use start::Begun;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+use work::tell_if_heard;
+use writer::{Job, RanWrite};
+
+/// The handle. Cheap to clone; the thread ends when the last handle is dropped.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    jobs: mpsc::Sender<Job>,
+    /// Where reads go: to the same thread, or to another one that has a session of its own on a server.
+    reads: mpsc::Sender<Job>,
+    figures: Arc<Figures>,
+    files: Option<Files>,
+    /// The way to a server; none where the journal is a file.
+    link: Option<Arc<Link>>,
+    /// Those who share it; none where the journal is a file.
+    company: Option<Arc<Company>>,
+    min_free_bytes: u64,
+    old_copy: bool,
+    left_ms: Option<i64>,
+    /// How far this machine's clock may have been ahead of the chains' when rows were written, ms.
+    clocks_ms: i64,
+    was_closed: bool,
+    /// Whether the start of this process is written down: nothing is written before it.
+    begun: Arc<Begun>,
+    clock: Clock,
+    /// The contracts whose periods were named otherwise before.
+    renamed: Arc<Renamed>,
+    /// As the last commit left it: written by the journal's thread alone.
+    pauses: Arc<RwLock<BTreeMap<PlatformChainId, Pause>>>,
+}
+
+impl Journal {
+    /// Finishes what was begun and closes the file: then all of it is in that one file. Whoever uses
+    /// a handle afterwards hears that the journal is lost.
+    pub async fn close(&self) {
+        let apart = self.link.is_some().then_some(&self.reads);
+        for thread in apart.into_iter().chain([&self.jobs]) {
+            let (closed, waits) = oneshot::channel();
+            if thread.send(Job::Close(closed)).await.is_ok() {
+                // An error means that it is closed already.
+                waits.await.ok();
+            }
+        }
+    }
+
+    /// Whether the mark beside the file that was opened contradicts it, or is missing: a restored copy
+    /// may have forgotten claims.
+    pub fn is_old_copy(&self) -> bool {
+        self.old_copy
+    }
+
+    /// Whether the process before this one closed the journal. If not, it was killed, or what was opened is a copy
+    /// that was made while it ran.
+    pub fn was_closed(&self) -> bool {
+        self.was_closed
+    }
+
+    /// Counters since the start.
+    pub fn figures(&self) -> &Figures {
+        &self.figures
+    }
+
+    /// The live claims on each subject, in order.
+    pub async fn claims(
+        &self,
+        scope: ClaimScope,
+        subjects: Vec<Subject>,
+    ) -> Result<Vec<Vec<Claim>>, JournalError> {
+        let since = self.renamed.since(scope.chain, scope.contract);
+        self.read(move |conn| rows::claims(conn, scope, since, &subjects)).await
+    }
+
+    /// THE COMMIT: position, claims, signed bytes and history in one transaction.
+    pub async fn accept(&self, proposal: Proposal) -> Result<Slot<Durable<Attempt>>, AcceptError> {
+        self.hand_in(proposal).await?.await
+    }
+
+    /// The same in two steps: the first ends when the proposal has its place in the queue of the journal,
+    /// the second when it is known what became of it. Proposals are looked at in the order of the queue.
+    pub async fn hand_in(
+        &self,
+        proposal: Proposal,
+    ) -> Result<impl Future<Output = Result<Slot<Durable<Attempt>>, AcceptError>>, AcceptError>
+    {
+        self.ready()?;
+        let told = self.begin_write(move |conn| commit::accept(conn, proposal)).await?;
+        Ok(async { told.await.map_err(|_| self.lost())? })
+    }
+
+    /// Commits another attempt for a batch. None when the batch has come further meanwhile.
+    pub async fn add_attempt(
+        &self,
+        addition: Addition,
+    ) -> Result<Option<Durable<Attempt>>, AcceptError> {
+        self.write(move |conn| commit::add_attempt(conn, addition)).await?
+    }
+
+    /// Writes down transactions of the lane's account that the journal does not know, with the
+    /// claims that go with them. `guard_s` as in [`Settlement`].
+    pub async fn adopt(
+        &self,
+        origin: Origin,
+        found: Vec<ForeignTx>,
+        guard_s: u64,
+        at_ms: i64,
+    ) -> Result<(), JournalError> {
+        let all = move |conn: &dyn Database| {
+            found.iter().try_for_each(|tx| end::adopt(conn, &origin, tx, guard_s, at_ms))
+        };
+        Ok(self.write(all).await??)
+    }
+
+    /// Writes down how batches ended.
+    pub async fn settle(&self, ends: Vec<Settlement>, at_ms: i64) -> Result<(), JournalError> {
+        let all = move |conn: &dyn Database| end::settle_all(conn, &ends, at_ms);
+        Ok(self.write(all).await??)
+    }
+
+    /// Has the journal know a chain as the configuration has it. Refused where it knows the chain otherwise.
+    pub async fn bind(&self, binding: Binding, at_ms: i64) -> Result<(), JournalError> {
+        let wanted = binding.clone();
+        if self.read(move |conn| networks::is_bound(conn, &wanted)).await? {
+            return Ok(());
+        }
+        Ok(self.write(move |conn| networks::bind(conn, &binding, at_ms)).await???)
+    }
+
+    /// Opens the lane at position `first`, or behind what was imported there, unless it is open; tells the next
+    /// position. Its chain must be bound.
+    pub async fn open_lane(
+        &self,
+        lane: LaneId,
+        first: u64,
+        at_ms: i64,
+    ) -> Result<u64, JournalError> {
+        let open = move |conn: &dyn Database| {
+            commit::open_lane(conn, lane, takers::first_free(conn, lane, first)?, at_ms)
+        };
+        Ok(self.write(open).await??)
+    }
+
+    /// The next position of a lane; none when it was never opened.
+    pub async fn next_position(&self, lane: LaneId) -> Result<Option<u64>, JournalError> {
+        self.read(move |conn| commit::next_position(conn, lane)).await
+    }
+
+    /// Writes down that what a lane had forgotten is learnt.
+    pub async fn end_doubt(&self, lane: LaneId, at_ms: i64) -> Result<(), JournalError> {
+        Ok(self.write(move |conn| doubt::end(conn, lane, at_ms)).await??)
+    }
+
+    /// Which of these transactions the journal does not know, in the same order.
+    pub async fn unknown(&self, hashes: Vec<B256>) -> Result<Vec<B256>, JournalError> {
+        self.read(move |conn| doubt::unknown(conn, hashes)).await
+    }
+
+    /// What an earlier process left of a lane: until when the journal knows what the lane did, Unix ms
+    /// of this machine, or none when it knows all; and every undecided batch, in the order of positions.
+    pub async fn take_up(
+        &self,
+        lane: LaneId,
+    ) -> Result<(Option<i64>, Vec<Slot<Durable<Attempt>>>), JournalError> {
+        let unwritten = self.old_copy && !self.begun.is_written();
+        if unwritten {
+            self.begun.doubt(lane);
+        } else if self.old_copy {
+            self.write(move |conn| doubt::include(conn, lane)).await??;
+        }
+        let left = move |conn: &dyn Database| {
+            let known = doubt::since(conn, lane)?;
+            let newest = || if unwritten { doubt::newest_row(conn).map(Some) } else { Ok(None) };
+            let since = known.map_or_else(newest, |since| Ok(Some(since)))?;
+            Ok((since, rows::open_slots(conn, lane)?))
+        };
+        self.read(left).await
+    }
+
+    /// Until when the journal knows for sure what the lane's account did, Unix ms; none before the lane is
+    /// opened.
+    pub async fn known_until(&self, lane: LaneId) -> Result<Option<i64>, JournalError> {
+        let clocks_ms = self.clocks_ms;
+        self.read(move |conn| past::known_until(conn, lane, clocks_ms)).await
+    }
+
+    /// Writes down that the lane's account did something after `known_until_ms` (Unix ms) that is not in
+    /// the journal.
+    pub async fn begin_doubt(
+        &self,
+        lane: LaneId,
+        known_until_ms: i64,
+        at_ms: i64,
+    ) -> Result<(), JournalError> {
+        let begin = move |conn: &dyn Database| doubt::begin_for(conn, lane, known_until_ms, at_ms);
+        Ok(self.write(begin).await??)
+    }
+
+    /// How the newest batches of a lane ended, as far back as `since_ms` (Unix ms of this machine).
+    pub async fn past(&self, lane: LaneId, since_ms: i64) -> Result<Past, JournalError> {
+        self.read(move |conn| past::past(conn, lane, since_ms)).await
+    }
+
+    /// Whether there is room in the sums of the day for this much more. Takes nothing.
+    pub async fn room(
+        &self,
+        chain: PlatformChainId,
+        counts: Vec<Count>,
+        at_ms: i64,
+    ) -> Result<(), AcceptError> {
+        self.read(move |conn| Ok(spend::room(conn, chain, &counts, at_ms))).await?
+    }
+
+    /// The sums of all accounts of a chain on the day of `at_ms`.
+    pub async fn spent(
+        &self,
+        chain: PlatformChainId,
+        at_ms: i64,
+    ) -> Result<Vec<Spent>, JournalError> {
+        self.read(move |conn| spend::spent(conn, chain, at_ms)).await
+    }
+
+    /// Who paused a chain, if somebody did.
+    pub fn paused(&self, chain: PlatformChainId) -> Option<Pause> {
+        self.pauses.read().get(&chain).cloned()
+    }
+
+    /// Pauses or resumes chains. Once it is told, nothing new is signed on a paused one.
+    /// `by` is who does it, and when.
+    pub async fn set_paused(
+        &self,
+        switch: Switch,
+        by: Pause,
+    ) -> Result<Result<(), OtherPause>, JournalError> {
+        let (tell, told) = oneshot::channel();
+        let known = Arc::clone(&self.pauses);
+        let job = Job::Write(Box::new(move |conn| {
+            let result = pause::set(conn, &switch, &by);
+            let keep = matches!(result, Ok(Ok(_)));
+            let reply = Box::new(move || {
+                let now_known = |now| *known.write() = now;
+                tell_if_heard(tell, result.map(|set| set.map(now_known)));
+            });
+            RanWrite { keep, reply }
+        }));
+        self.jobs.send(job).await.map_err(|_| self.lost())?;
+        Ok(told.await.map_err(|_| self.lost())??)
+    }
+
+    /// Writes down what a person found out about a charge that the chain does not tell of.
+    pub async fn resolve(
+        &self,
+        finding: PersonsWord,
+    ) -> Result<Result<Resolved, Unresolved>, JournalError> {
+        Ok(self.write(move |conn| resolve::resolve(conn, &finding)).await??)
+    }
+
+    /// A batch with everything that is known of it.
+    pub async fn billing(&self, batch: BatchId) -> Result<Option<Billing>, JournalError> {
+        self.read(move |conn| rows::billing(conn, batch)).await
+    }
+
+    /// The batch that any of its hashes names.
+    pub async fn billing_by_hash(&self, hash: B256) -> Result<Option<Billing>, JournalError> {
+        self.read(move |conn| rows::billing_by_hash(conn, hash)).await
+    }
+
+    /// The last row of the history; it is in the figures from then on, too.
+    pub async fn head(&self) -> Result<HistoryHead, JournalError> {
+        let head = self.read(history::head).await?;
+        *self.figures.head.lock() = Some(head.clone());
+        Ok(head)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,277 @@
+//! What the platform's ids of chains stand for, and what claims on them are kept by. An id stands for one network
+//! for ever, and a network for one id; the contract, and what names its periods, change by a person's word alone:
+//! otherwise claims would be forgotten.
+
+use super::columns::{address, family, family_word};
+use super::history;
+use super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
+use alloy::primitives::Address;
+use billing::{Family, PeriodNaming, PlatformChainId, spell_address};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A network, whatever the platform calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Its family.
+    pub family: Family,
+    /// Its EIP-155 id; on TRON, the last four bytes of its genesis block's id.
+    pub id: u64,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.family {
+            Family::Evm => write!(f, "the EVM chain with the id {} of EIP-155", self.id),
+            Family::Tvm => write!(f, "the TRON chain {:#010x}", self.id),
+        }
+    }
+}
+
+/// A chain of the configuration, as far as claims depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// The platform's id.
+    pub chain: PlatformChainId,
+    /// What that stands for.
+    pub network: Network,
+    /// The contract that is billed through.
+    pub contract: Address,
+    /// What names the periods of its charges.
+    pub naming: PeriodNaming,
+}
+
+/// Why a chain of the configuration is not one that the journal knows. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misbound {
+    /// The id stands for another network.
+    #[error(
+        "the journal keeps claims of {before} under [chains.{chain}], which is now {now}: give the \
+         new network an id of its own, or a journal of its own"
+    )]
+    Network {
+        /// The platform's id.
+        chain: PlatformChainId,
+        /// What the journal knows.
+        before: Network,
+        /// What the configuration says.
+        now: Network,
+    },
+    /// The network has another id.
+    #[error(
+        "the journal keeps the claims of {network} under [chains.{before}], and the configuration \
+         calls it [chains.{chain}]: charges would be forgotten. Use the id {before} again, or move \
+         all of them: `merchant-signer networks rename {before} {chain} --why \"…\"`"
+    )]
+    Chain {
+        /// The network.
+        network: Network,
+        /// The id in the journal.
+        before: PlatformChainId,
+        /// The id in the configuration.
+        chain: PlatformChainId,
+    },
+    /// Another contract is billed through.
+    #[error(
+        "the journal knows that chains.{chain} is billed through {}, and the configuration says {}: the new \
+         contract knows no claim of the old one, so whoever was charged by the old one can be charged again. Put \
+         the old one back, or say that it is meant: `merchant-signer networks accept {chain} --why \"…\"`",
+        spell_address(*family, *before),
+        spell_address(*family, *now)
+    )]
+    Contract {
+        /// The platform's id.
+        chain: PlatformChainId,
+        /// Its family.
+        family: Family,
+        /// What the journal knows.
+        before: Address,
+        /// What the configuration says.
+        now: Address,
+    },
+    /// The periods of the contract's charges were named otherwise.
+    #[error(
+        "the journal knows that charges of chains.{chain} are told apart by {before}, and the configuration has \
+         them told apart by {now}: whoever was charged for a period under the old name can be charged for it \
+         again under the new one. Put the old one back, or say that it is meant: \
+         `merchant-signer networks accept {chain} --why \"…\"`"
+    )]
+    Naming {
+        /// The platform's id.
+        chain: PlatformChainId,
+        /// What the journal knows.
+        before: PeriodNaming,
+        /// What the configuration says.
+        now: PeriodNaming,
+    },
+}
+
+impl Misbound {
+    /// What of a file of claims is not so in this journal.
+    pub(super) fn of_a_file(&self) -> String {
+        match self {
+            Self::Contract { chain, before, now, .. } => {
+                format!("chain {chain} bills through {before} here, and not {now}")
+            }
+            Self::Naming { chain, before, now } => {
+                format!(
+                    "charges of chain {chain} are told apart by {before} here, and by {now} there"
+                )
+            }
+            Self::Network { .. } | Self::Chain { .. } => self.to_string(),
+        }
+    }
+}
+
+/// Has the journal know a chain as the configuration has it, from now on, if nothing contradicts.
+pub(super) fn bind(
+    conn: &dyn Database,
+    binding: &Binding,
+    at_ms: i64,
+) -> SqlResult<Result<(), Misbound>> {
+    if let Some(misbound) = contradiction(conn, binding)? {
+        return Ok(Err(misbound));
+    }
+    if is_bound(conn, binding)? {
+        return Ok(Ok(()));
+    }
+    let Binding { chain, network, contract, naming } = binding;
+    let word = family_word(network.family);
+    conn.execute(
+        "INSERT INTO chain (id, family, network, contract, bound_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![chain.0, word, network.id, contract.as_slice(), at_ms],
+    )?;
+    name_periods(conn, binding.key(), naming, 0)?;
+    let body = json!({"chain": chain.0, "family": word, "network": network.id, "contract": contract,
+                      "period": naming_text(naming), "since": 0});
+    history::append(conn, at_ms, "chain bound", &body)?;
+    Ok(Ok(()))
+}
+
+impl Binding {
+    fn key(&self) -> ContractKey {
+        ContractKey { chain: self.chain, contract: self.contract }
+    }
+}
+
+/// A contract on a chain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ContractKey {
+    pub(super) chain: PlatformChainId,
+    pub(super) contract: Address,
+}
+
+/// Writes down what names the periods of a contract's charges, from the batch `since` on.
+pub(super) fn name_periods(
+    conn: &dyn Database,
+    ContractKey { chain, contract }: ContractKey,
+    naming: &PeriodNaming,
+    since: i64,
+) -> SqlResult<()> {
+    let sql = "INSERT INTO contract (chain, address, period, since) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (chain, address) DO UPDATE SET period = EXCLUDED.period, since = EXCLUDED.since";
+    let row = params![chain.0, contract.as_slice(), naming_text(naming), since];
+    conn.execute(sql, row).map(drop)
+}
+
+/// What names the periods of a contract's charges, and from which batch on; none where the contract is new.
+pub(super) fn named(
+    conn: &dyn Database,
+    ContractKey { chain, contract }: ContractKey,
+) -> SqlResult<Option<(PeriodNaming, i64)>> {
+    let sql = "SELECT period, since FROM contract WHERE chain = ?1 AND address = ?2";
+    let read = |row: &Row<'_>| Ok((naming(row.get(0)?), row.get(1)?));
+    conn.prepare_cached(sql)?.query_row(params![chain.0, contract.as_slice()], read).optional()
+}
+
+/// The contracts whose periods were named otherwise before, as of when the journal was opened: they change between
+/// two processes alone.
+#[derive(Debug)]
+pub(super) struct Renamed(BTreeMap<(PlatformChainId, Address), i64>);
+
+impl Renamed {
+    pub(super) fn read(conn: &dyn Database) -> SqlResult<Self> {
+        let sql = "SELECT chain, address, since FROM contract WHERE since > 0";
+        let mut select = conn.prepare(sql)?;
+        let all = select.query_map([], |row| {
+            Ok(((PlatformChainId(row.get(0)?), address(row, 1)?), row.get(2)?))
+        })?;
+        all.collect::<SqlResult<_>>().map(Self)
+    }
+
+    /// The first batch whose periods are named as they are now; 0 where they always were.
+    pub(super) fn since(&self, chain: PlatformChainId, contract: Address) -> i64 {
+        self.0.get(&(chain, contract)).copied().unwrap_or(0)
+    }
+}
+
+/// As its column has it. No field has an empty name.
+pub(super) fn naming_text(naming: &PeriodNaming) -> &str {
+    match naming {
+        PeriodNaming::Field(name) => name,
+        PeriodNaming::Guard => "",
+    }
+}
+
+fn naming(text: String) -> PeriodNaming {
+    if text.is_empty() { PeriodNaming::Guard } else { PeriodNaming::Field(text) }
+}
+
+/// Why a chain cannot be what the configuration says; none where nothing contradicts.
+pub(super) fn contradiction(conn: &dyn Database, binding: &Binding) -> SqlResult<Option<Misbound>> {
+    let (chain, network) = (binding.chain, binding.network);
+    let by_id = "SELECT family, network, contract FROM chain WHERE id = ?1";
+    let known = |row: &Row<'_>| Ok((read(row)?, address(row, 2)?));
+    match conn.query_row(by_id, [chain.0], known).optional()? {
+        Some((before, contract)) if before == network => {
+            return changed(conn, binding, contract);
+        }
+        Some((before, _)) => {
+            return Ok(Some(Misbound::Network { chain, before, now: network }));
+        }
+        None => {}
+    }
+    let sql = "SELECT id FROM chain WHERE family = ?1 AND network = ?2";
+    let known = params![family_word(network.family), network.id];
+    let other = conn.query_row(sql, known, |row| row.get(0)).optional()?.map(PlatformChainId);
+    Ok(other.map(|before| Misbound::Chain { network, before, chain }))
+}
+
+/// What differs of a chain that is billed through `before`.
+fn changed(conn: &dyn Database, binding: &Binding, before: Address) -> SqlResult<Option<Misbound>> {
+    let Binding { chain, network, contract: now, naming } = binding;
+    if before != *now {
+        let family = network.family;
+        return Ok(Some(Misbound::Contract { chain: *chain, family, before, now: *now }));
+    }
+    let named = named(conn, binding.key())?.map(|(before, _)| before);
+    let other = named.filter(|before| before != naming);
+    Ok(other.map(|before| Misbound::Naming { chain: *chain, before, now: naming.clone() }))
+}
+
+fn read(row: &Row<'_>) -> SqlResult<Network> {
+    Ok(Network { family: family(row, 0)?, id: row.get(1)? })
+}
+
+/// What `chain` stands for.
+pub(super) fn of(conn: &dyn Database, chain: PlatformChainId) -> SqlResult<Network> {
+    let by_id = "SELECT family, network FROM chain WHERE id = ?1";
+    conn.prepare_cached(by_id)?.query_row([chain.0], read)
+}
+
+/// Whether binding would change nothing.
+pub(super) fn is_bound(conn: &dyn Database, binding: &Binding) -> SqlResult<bool> {
+    let known = "SELECT 1 FROM chain WHERE id = ?1";
+    Ok(conn.prepare_cached(known)?.exists([binding.chain.0])?
+        && contradiction(conn, binding)?.is_none())
+}
+
+/// Every id of the platform that is known, and the contract that is billed through now.
+pub(super) fn all(conn: &dyn Database) -> SqlResult<Vec<ContractKey>> {
+    conn.prepare_cached("SELECT id, contract FROM chain ORDER BY id")?
+        .query_map([], |row| {
+            Ok(ContractKey { chain: PlatformChainId(row.get(0)?), contract: address(row, 1)? })
+        })?
+        .collect()
+}

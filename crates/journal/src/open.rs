@@ -1,0 +1,399 @@
+//! Opening the journal: an existing database, held by this process alone, of the version that this
+//! program writes.
+
+use super::files::{self, Files};
+use super::held::HeldFile;
+use super::mark::{self, HighWaterMark};
+use super::migrate::Migration;
+use super::networks::Renamed;
+use super::past::CLOCKS_MS;
+use super::sql::SqlError;
+use super::start::Start;
+use super::writer::{Disk, Job, Real, Writer};
+use super::{Figures, Journal, doubt, migrate, pause, shape, whole};
+use config::JournalConfig;
+use host::clock::Clock;
+use parking_lot::RwLock;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Marks the file as a journal of ours: "SIGN".
+const APPLICATION_ID: i64 = 0x5349_474E;
+
+/// Why the journal was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no file.
+    #[error(
+        "there is no journal at {0}: run `merchant-signer init` once for a new installation. If \
+         this installation has billed before, restore its journal instead: a lost journal is the \
+         one way left to charge a customer twice"
+    )]
+    Missing(PathBuf),
+    /// There is a file already.
+    #[error("there is already a file at {0}: a journal is never replaced")]
+    Exists(PathBuf),
+    /// Another process has it open.
+    #[error("another process holds the journal at {0}: one Signer to one journal")]
+    Held(PathBuf),
+    /// Everybody on this machine can change it.
+    #[error(
+        "everybody on this machine can write {path} (mode {mode:04o}), and so have charges forgotten: run \
+         `chmod o-w` on it"
+    )]
+    Loose {
+        /// The file or its directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// The file is something else.
+    #[error("{0} is not a journal of the Signer")]
+    Foreign(PathBuf),
+    /// A newer program has written it.
+    #[error(
+        "the journal at {path} is of version {found}, and this program knows versions up to {known}: \
+         start the newer Signer again. Nothing was changed"
+    )]
+    Newer {
+        /// Where it is.
+        path: PathBuf,
+        /// The file's version.
+        found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// It is from before the first version that is kept.
+    #[error(
+        "the journal at {path} is of version {found}, from before the first version that is kept \
+         ({oldest}): let the program that wrote it run until nothing is open, put the file away, make \
+         a new journal with `merchant-signer init`, and do not post a period again that the old one \
+         has charged. Nothing was changed"
+    )]
+    Unkept {
+        /// Where it is.
+        path: PathBuf,
+        /// The file's version.
+        found: i64,
+        /// The oldest version that can be opened.
+        oldest: i64,
+    },
+    /// An older program has written it, and nobody may change it now.
+    #[error(
+        "the journal at {path} is of version {found}, and this program reads version {known}: start the \
+         Signer on it first, which brings it to that version, or use the program that wrote it. Nothing \
+         was changed"
+    )]
+    Older {
+        /// Where it is.
+        path: PathBuf,
+        /// The file's version.
+        found: i64,
+        /// The version that this program reads.
+        known: i64,
+    },
+    /// Somebody has changed its tables, indices or triggers.
+    #[error(
+        "the journal at {path} is not as the Signer makes it: it {problem}. Whoever did that could also have \
+         released claims: put the newest copy back that there is, and find out who it was. Nothing was \
+         changed"
+    )]
+    Altered {
+        /// Where it is.
+        path: PathBuf,
+        /// What is different.
+        problem: String,
+    },
+    /// The file and its log do not belong together, or one of them is damaged.
+    #[error(
+        "the journal at {path} is not whole: {problem}. If another copy of it was put in its place, \
+         delete {path}-wal and {path}-shm, which belong to the file that was there before, and start \
+         again. Otherwise put the newest copy back that there is, without them. Nothing was changed"
+    )]
+    NotWhole {
+        /// Where it is.
+        path: PathBuf,
+        /// What does not fit.
+        problem: String,
+    },
+    /// It is of an older version, and its disk is too full to bring it to this one.
+    #[error(
+        "the journal at {path} is of version {found}, and its disk has no room to bring it to version \
+         {known}, without which this program cannot read it: make room, or start the program that wrote \
+         it, which follows what is open meanwhile. Nothing was changed"
+    )]
+    NoRoomToMigrate {
+        /// Where it is.
+        path: PathBuf,
+        /// The file's version.
+        found: i64,
+        /// The version of this program.
+        known: i64,
+    },
+    /// The directory of the mark is gone.
+    #[error(
+        "the directory of the mark {0} does not exist: mount its disk, or correct journal.mark_path"
+    )]
+    NoPlaceForMark(PathBuf),
+    /// The database library is too old or was built without what is needed.
+    #[error("the database does not offer what the journal needs: {0}")]
+    Unsuitable(String),
+    /// A server keeps the journal, and it cannot be used.
+    #[cfg(feature = "postgres")]
+    #[error("the journal at {place} cannot be used: {problem}")]
+    Server {
+        /// The server and the database.
+        place: String,
+        /// Why, and what can be done.
+        problem: String,
+    },
+    /// A server keeps the journal, and this program was built without what speaks to one.
+    #[error("this build cannot use a journal on a server: it needs the feature `postgres`")]
+    NotBuiltIn,
+    /// A file is the journal, and this works on one on a server.
+    #[error("the journal is a file, and this works on one on a PostgreSQL server: {0}")]
+    InFile(&'static str),
+    /// A server keeps the journal, and this works on one in a file.
+    #[error("the journal is on a PostgreSQL server, and this works on one in a file: {0}")]
+    OnServer(&'static str),
+    /// A server keeps the journal, and somebody has to make its tables.
+    #[error("the journal is on a PostgreSQL server: {0}")]
+    NoOwner(&'static str),
+    /// The disk is full, read-only or broken, or the permissions do not allow it.
+    #[error("the journal at {path} cannot be used: {problem}")]
+    Unwritable {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system says.
+        problem: String,
+    },
+}
+
+impl Journal {
+    /// Opens an existing journal for this process alone, on the machine's own clock.
+    pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
+        let (journal, writer) = Self::with_writer(config, Clock::MACHINE, Box::new(Real))?;
+        let thread = std::thread::Builder::new().name("journal".to_owned());
+        let started = thread.spawn(move || writer.run());
+        started.map_err(|e| OpenError::Unsuitable(e.to_string()))?;
+        Ok(journal)
+    }
+
+    /// Opens an existing journal for this process alone, on the time that `clock` tells. Nothing is
+    /// read or written until the writer is run.
+    pub fn with_writer(
+        config: &JournalConfig,
+        clock: Clock,
+        disk: Box<dyn Disk>,
+    ) -> Result<(Self, Writer), OpenError> {
+        let files = Files::of(config);
+        files.find_mark()?;
+        let was_closed = !files.is_unclosed();
+        let conn = open(&files)?;
+        let files = if disk.tells_files_apart() { files.opened()? } else { files };
+        // A long log is written to the file between commits, and never by one.
+        conn.pragma_update(None, "wal_autocheckpoint", 0).map_err(|e| refused(&config.path, &e))?;
+        let problem = |e: SqlError| unanswered(&config.path, &e);
+        let left_ms = doubt::left_ms(&*conn).map_err(problem)?;
+        let mark = HighWaterMark::of(files.clone(), clock);
+        let old_copy = mark.is_contradicted_by(&*conn).map_err(problem)?;
+        let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
+        start.write(&conn, disk.as_ref()).map_err(problem)?;
+        let pauses = Arc::new(RwLock::new(pause::all(&*conn).map_err(problem)?));
+        let renamed = Arc::new(Renamed::read(&*conn).map_err(problem)?);
+        let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
+        let figures = Arc::new(Figures::default());
+        let (counted, closed) = (Arc::clone(&figures), None);
+        let begun = start.begun();
+        let writer = Writer { conn, jobs: queue, figures: counted, start, disk, closed };
+        let min_free_bytes = config.min_free_bytes;
+        let journal = Self {
+            reads: jobs.clone(),
+            jobs,
+            figures,
+            files: Some(files),
+            link: None,
+            company: None,
+            min_free_bytes,
+            old_copy,
+            left_ms,
+            clocks_ms: CLOCKS_MS,
+            was_closed,
+            begun,
+            clock,
+            pauses,
+            renamed,
+        };
+        Ok((journal, writer))
+    }
+
+    /// Now by this machine's clock, Unix ms: what rows are dated by.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.unix_ms()
+    }
+
+    /// Makes a new, empty journal where there is none, with its mark beside it.
+    pub fn initialise(path: &Path) -> Result<(), OpenError> {
+        Self::make(&Files::at(path))
+    }
+
+    /// The same where the configuration wants it.
+    pub fn create(config: &JournalConfig) -> Result<(), OpenError> {
+        let files = Files::of(config);
+        files.find_mark()?;
+        Self::make(&files)
+    }
+
+    fn make(files: &Files) -> Result<(), OpenError> {
+        files.create()?;
+        let path = files.path();
+        let problem = |e: &dyn std::fmt::Display| unwritable(path, e);
+        let conn = oldest(files)?;
+        migrate::migrate(&conn, migrate::STEPS).map_err(|e| problem(&e))?;
+        mark::first(&*conn, files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
+        files::merge_when_closed(&conn, true).map_err(|e| problem(&e))
+    }
+}
+
+/// Makes the tables of the oldest version in an empty file.
+fn oldest(files: &Files) -> Result<HeldFile, OpenError> {
+    let conn = files.connect()?;
+    files.hold(&conn)?;
+    conn.execute_batch(&format!(
+        "BEGIN; {} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {}; COMMIT;",
+        include_str!("schema.sql"),
+        migrate::OLDEST
+    ))
+    .map_err(|e| unwritable(files.path(), &e))?;
+    Ok(conn)
+}
+
+/// Makes the tables of this version in an empty file, for a history that comes from elsewhere.
+#[cfg(feature = "postgres")]
+pub(super) fn empty(files: &Files) -> Result<HeldFile, OpenError> {
+    let conn = oldest(files)?;
+    for step in migrate::STEPS {
+        conn.execute_batch(step.in_file)
+            .and_then(|()| conn.pragma_update(None, "user_version", step.to))
+            .map_err(|e| unwritable(files.path(), &e))?;
+    }
+    Ok(conn)
+}
+
+/// Opens an existing journal for this process alone, and brings it to the version of this program.
+/// What is no journal, or of a version that this program cannot read, is left as it is.
+pub(super) fn open(files: &Files) -> Result<HeldFile, OpenError> {
+    let path = files.path();
+    let problem = |e: rusqlite::Error| refused(path, &e);
+    let unclosed = files.is_unclosed();
+    let conn = files.connect()?;
+    let found = version(path, &conn)?;
+    files.hold(&conn)?;
+    if unclosed {
+        refuse_what_is_not_whole(files, &conn, found)?;
+    }
+    if let Some(problem) = shape::fault(&conn, found).map_err(problem)? {
+        return Err(OpenError::Altered { path: path.to_owned(), problem });
+    }
+    files::merge_when_closed(&conn, true).map_err(problem)?;
+    bring_up(&conn, path, found, migrate::STEPS)?;
+    Ok(conn)
+}
+
+fn refuse_what_is_not_whole(files: &Files, conn: &Connection, found: i64) -> Result<(), OpenError> {
+    let fault = whole::fault(files, conn, found).map_err(|e| unanswered(files.path(), &e))?;
+    fault.map_or(Ok(()), |problem| {
+        Err(OpenError::NotWhole { path: files.path().to_owned(), problem })
+    })
+}
+
+/// Brings a journal of version `found` to the one that `steps` make.
+pub(super) fn bring_up(
+    conn: &Connection,
+    path: &Path,
+    found: i64,
+    steps: &[Migration],
+) -> Result<(), OpenError> {
+    migrate::migrate(conn, steps).map_err(|error| {
+        if error.is_full() {
+            let (path, known) = (path.to_owned(), migrate::newest(steps));
+            OpenError::NoRoomToMigrate { path, found, known }
+        } else {
+            unanswered(path, &error)
+        }
+    })
+}
+
+/// Opens a journal that no process has open, to look at it. Nothing is changed, whatever it is.
+pub(super) fn read(files: &Files) -> Result<HeldFile, OpenError> {
+    let path = files.path();
+    let unclosed = files.is_unclosed();
+    let conn = files.connect_to_read()?;
+    let (found, known) = (version(path, &conn)?, migrate::newest(migrate::STEPS));
+    if found < known {
+        return Err(OpenError::Older { path: path.to_owned(), found, known });
+    }
+    if unclosed {
+        refuse_what_is_not_whole(files, &conn, found)?;
+    }
+    Ok(conn)
+}
+
+/// Connects to a journal that is only to be copied, whoever works on it meanwhile. Nothing is changed, whatever it
+/// is.
+pub(super) fn beside(files: &Files) -> Result<Connection, OpenError> {
+    let conn = files.connect_beside()?;
+    version(files.path(), &conn)?;
+    Ok(conn)
+}
+
+/// The version of a journal, if it is one that this program can bring to its own.
+fn version(path: &Path, conn: &Connection) -> Result<i64, OpenError> {
+    let number = |pragma: &str| {
+        let read = conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+        read.map_err(|e| refused(path, &e))
+    };
+    let (application, found) = (number("application_id")?, number("user_version")?);
+    if application != APPLICATION_ID {
+        return Err(OpenError::Foreign(path.to_owned()));
+    }
+    let (oldest, known) = (migrate::OLDEST, migrate::newest(migrate::STEPS));
+    if found < oldest {
+        return Err(OpenError::Unkept { path: path.to_owned(), found, oldest });
+    }
+    if found > known {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known });
+    }
+    Ok(found)
+}
+
+/// The same of what was asked in the journal's own SQL.
+pub(super) fn unanswered(path: &Path, error: &SqlError) -> OpenError {
+    match error {
+        SqlError::Sqlite(error) => refused(path, error),
+        #[cfg(feature = "postgres")]
+        SqlError::Server(fault) => {
+            OpenError::Server { place: path.display().to_string(), problem: fault.to_string() }
+        }
+        SqlError::RanInto(wall) => unwritable(path, wall),
+    }
+}
+
+pub(super) fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+            OpenError::Held(path.to_owned())
+        }
+        Some(rusqlite::ErrorCode::NotADatabase) => OpenError::Foreign(path.to_owned()),
+        Some(rusqlite::ErrorCode::DatabaseCorrupt) => {
+            OpenError::NotWhole { path: path.to_owned(), problem: error.to_string() }
+        }
+        _ => unwritable(path, error),
+    }
+}
+
+pub(super) fn unwritable(path: &Path, problem: &dyn std::fmt::Display) -> OpenError {
+    OpenError::Unwritable { path: path.to_owned(), problem: problem.to_string() }
+}

@@ -1,0 +1,266 @@
+//! The journal on a PostgreSQL server.
+//!
+//! The statements are those of the journal in a file (sql.rs). Here is what a server has besides: a connection
+//! that may break, a COMMIT whose answer may be lost, and a database that other people run, copy and restore.
+
+mod alive;
+mod beat;
+mod begin;
+mod fit;
+mod greeting;
+mod hold;
+mod line;
+mod mark;
+mod pooler;
+mod question;
+mod reader;
+mod roll;
+mod session;
+mod standby;
+mod steps;
+mod telling;
+mod tls;
+mod token;
+mod transfer;
+mod writer;
+
+pub use super::sql::ServerFault;
+pub(crate) use question::{ServerQuestion, ServerReply};
+pub(crate) use session::Session;
+pub use steps::Migrated;
+pub(super) use transfer::{ServerAndOwner, to_file, to_server};
+
+use super::backup::AuditWatch;
+use super::files::find_place_for_mark;
+use super::mark::{self as boots, BootId};
+use super::open::OpenError;
+use super::sql::SqlError;
+use super::standby::Turn;
+use super::{Audit, HistoryHead, Journal, Setup, Steps, audit, migrate};
+use begin::{begin, reach_for, serve};
+use config::{JournalConfig, JournalServer};
+use hold::HOLD_SOON;
+use host::clock::Clock;
+use mark::{Known, LastSeen, MarkFile, Server};
+use session::Committed;
+use standby::stand_by;
+use std::path::PathBuf;
+use std::time::Duration;
+pub(crate) use token::Token;
+
+/// How long a Signer that starts waits for one that is just ending before it stands by, and listens.
+const STAND_BY_SOON: Duration = Duration::from_millis(500);
+
+/// Where a journal on a server is, and how it is reached.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// The server, the database and the role.
+    pub server: tokio_postgres::Config,
+    /// Who signs the server's certificate, in PEM; none for whoever this machine trusts. Over a network the
+    /// server is reached by TLS alone, and has to prove its name.
+    pub authority_file: Option<PathBuf>,
+    /// The file that says what this Signer knows of its database.
+    pub mark_path: PathBuf,
+    /// After how long an answer is taken for lost.
+    pub patience: Duration,
+    /// How many commits may wait for the writer.
+    pub queue_length: usize,
+    /// What it is called where people read it: nothing secret.
+    pub place: String,
+    /// What this Signer is called among those that share the journal.
+    pub instance: String,
+    /// After how long another one that says nothing is taken for gone.
+    pub takeover_after: Duration,
+    /// Whether other processes may write it as well. Every rule holds then, and who follows what is sent is not
+    /// agreed on yet, so a program that bills has it alone.
+    pub shared: bool,
+    /// The versions of its tables that the program knows.
+    pub steps: Steps,
+    /// How this process is set up; nothing for a command.
+    pub setup: Setup,
+}
+
+impl ServerConfig {
+    /// What is configured.
+    pub(super) fn of(server: &JournalServer) -> Self {
+        Self {
+            server: server.url.expose().clone(),
+            authority_file: server.authority_file.clone(),
+            mark_path: server.mark_path.clone(),
+            patience: server.timeout,
+            queue_length: server.queue_length,
+            place: server.url.to_string(),
+            instance: server.instance.clone().unwrap_or_else(this_machine),
+            takeover_after: server.takeover_after,
+            shared: false,
+            steps: Steps::default(),
+            setup: Setup::default(),
+        }
+    }
+}
+
+/// Why a server cannot be used now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Lost {
+    /// It follows another server, or has given up what it was asked for.
+    #[error(
+        "it only follows another server (a standby): have journal.url name the one that it follows, or \
+         both, and the one that takes writes is found"
+    )]
+    Follows,
+    /// It lacks what this process knows to be in it.
+    #[error(
+        "it has forgotten what was committed: an older copy of the database was put in its place"
+    )]
+    Forgotten,
+    /// Another process has begun on the journal while this one was cut off from it.
+    #[error("another process has used the journal while the connection was broken")]
+    Taken,
+    /// Another process has it.
+    #[error("another process holds it")]
+    Held,
+    /// It is not what a journal needs.
+    #[error("{0}")]
+    Unfit(String),
+    /// The thread that asked has ended.
+    #[error("the thread that asked it has ended")]
+    Ended,
+    /// It did not do what it was asked for.
+    #[error(transparent)]
+    Sql(#[from] SqlError),
+}
+
+impl Lost {
+    /// Whether this process must not use the database any more, however long it waits.
+    fn is_final(&self) -> bool {
+        matches!(self, Self::Forgotten | Self::Taken)
+    }
+
+    /// The same for whoever opens the journal at `place`.
+    fn opening(self, place: &str) -> OpenError {
+        let place = place.to_owned();
+        if matches!(self, Self::Held) {
+            return OpenError::Held(place.into());
+        }
+        OpenError::Server { place, problem: fit::in_words(&self) }
+    }
+}
+
+impl Journal {
+    /// Makes the tables of a new journal in the schema that `owner` sees first, lets `role` use them, and
+    /// writes the mark.
+    pub fn create_on_server(
+        config: &ServerConfig,
+        owner: &tokio_postgres::Config,
+        role: &str,
+    ) -> Result<(), OpenError> {
+        find_place_for_mark(&config.mark_path)?;
+        let made = apart(|| make(config, owner, role));
+        made.map_err(|problem| problem.opening(&config.place))
+    }
+
+    /// Opens a journal on a server. A database that may have forgotten something is an old copy.
+    pub fn open_on_server(config: &ServerConfig, clock: Clock) -> Result<Self, OpenError> {
+        find_place_for_mark(&config.mark_path)?;
+        let opened = apart(|| {
+            let candidate = reach_for(config, roll::COMMAND, HOLD_SOON)?.map_err(|_| Lost::Held)?;
+            Ok(begin(config, candidate, clock)?.run()?.0)
+        });
+        opened.map_err(|problem| problem.opening(&config.place))
+    }
+
+    /// Opens it to serve, or stands by while another process has it.
+    pub fn open_in_turn(config: &ServerConfig, clock: Clock) -> Result<Turn, OpenError> {
+        find_place_for_mark(&config.mark_path)?;
+        let opened = apart(|| match reach_for(config, roll::SERVES, STAND_BY_SOON)? {
+            Ok(candidate) => Ok(Turn::Now(serve(config, candidate, clock)?)),
+            Err(waits) => stand_by(config, waits, clock).map(Turn::Later),
+        });
+        opened.map_err(|problem| problem.opening(&config.place))
+    }
+
+    /// Verifies a journal on a server as it was at one moment, whoever uses it meanwhile.
+    pub fn audit_on_server(
+        config: &ServerConfig,
+        kept: &[HistoryHead],
+        watch: AuditWatch<'_>,
+    ) -> Result<Audit, OpenError> {
+        let audited = apart(|| {
+            let session = Session::open(&config.server, config, "merchant-signer audit")?;
+            session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+            if let Some(problem) = fit::tables(&session, config.steps.newest())? {
+                return Err(Lost::Unfit(problem));
+            }
+            Ok(audit::watched(&session, kept, watch)?)
+        });
+        audited.map_err(|problem| problem.opening(&config.place))
+    }
+}
+
+impl Journal {
+    /// Copies a journal on a server, which no process may have open, to a new file, and takes its mark away.
+    pub fn copy_to_file(
+        from: &ServerConfig,
+        to: &JournalConfig,
+        watch: AuditWatch<'_>,
+    ) -> Result<Audit, OpenError> {
+        to_file(from, to, watch)
+    }
+}
+
+/// Does what waits for answers on a thread of its own: the caller may be at work for others.
+fn apart<T: Send>(work: impl FnOnce() -> Result<T, Lost> + Send) -> Result<T, Lost> {
+    std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or(Err(Lost::Ended))
+}
+
+fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Result<(), Lost> {
+    let (made, server) = tables(config, owner, role)?;
+    let boot = made.boot;
+    boots::insert_boot(&made.session, boot, Clock::MACHINE.unix_ms())?;
+    let known = made.commit()?;
+    let file = MarkFile::at(&config.mark_path);
+    file.write(&LastSeen { boot, known, server }).map_err(|e| SqlError::foreign(e).into())
+}
+
+/// Empty tables that are not committed yet.
+struct NewTables {
+    session: Session,
+    token: Token,
+    /// For the first start on them.
+    boot: BootId,
+}
+
+/// Makes the tables in the schema that `owner` sees first, and lets `role` use them.
+fn tables(
+    config: &ServerConfig,
+    owner: &tokio_postgres::Config,
+    role: &str,
+) -> Result<(NewTables, Server), Lost> {
+    let session = Session::open(owner, config, "merchant-signer owner")?;
+    pooler::is_alone(&session, owner, config)?;
+    let server = Server::of(&session)?.ok_or(Lost::Follows)?;
+    session.batch("BEGIN")?;
+    session.batch(include_str!("postgres/schema.sql"))?;
+    let token = Token::random()?;
+    session.name(token);
+    steps::note(&session, migrate::OLDEST)?;
+    steps::take(&session, migrate::OLDEST, config.steps.0)?;
+    steps::grant(&session, role)?;
+    let boot = BootId::random().map_err(SqlError::foreign)?;
+    Ok((NewTables { session, token, boot }, server))
+}
+
+impl NewTables {
+    fn commit(&self) -> Result<Known, Lost> {
+        let Committed::Yes(known) = self.session.commit(self.token) else {
+            let problem = "the tables were not made; see what is there and begin anew";
+            return Err(SqlError::foreign(problem).into());
+        };
+        Ok(known)
+    }
+}
+
+/// What a machine is called that nobody gave a name to.
+fn this_machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

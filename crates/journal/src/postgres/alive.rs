@@ -1,0 +1,62 @@
+//! A process that serves says every second that it is there, on a session of its own: it waits for no commit, no
+//! disk and no standby of the server, and is not told of while the journal cannot be written.
+
+use super::super::instances::Company;
+use super::super::link::{Link, Use};
+use super::super::sql::SqlResult;
+use super::super::writer::Job;
+use super::ServerConfig;
+use super::roll::{self, EVERY, Oneself, SaidState};
+use super::session::Session;
+use host::clock::Clock;
+use std::sync::Arc;
+use std::thread::sleep;
+use tokio::sync::mpsc::WeakSender;
+
+/// Says so for as long as the journal is open.
+#[derive(Debug)]
+pub(super) struct Alive {
+    pub(super) config: ServerConfig,
+    pub(super) oneself: Oneself,
+    pub(super) company: Arc<Company>,
+    pub(super) link: Arc<Link>,
+    pub(super) clock: Clock,
+    /// Closed when the journal is.
+    pub(super) jobs: WeakSender<Job>,
+}
+
+impl Alive {
+    /// Blocks the thread.
+    pub(super) fn run(self) {
+        let mut session = None;
+        while self.jobs.upgrade().is_some_and(|jobs| !jobs.is_closed()) {
+            session = session.or_else(|| self.open().ok());
+            // A session that fails is made anew the next time. Nobody is told: who cannot be heard is not there.
+            session = session.filter(|session| self.beat(session).is_ok() && !session.is_broken());
+            sleep(EVERY);
+        }
+        if let Some(session) = session {
+            self.oneself.leave(&session).ok();
+        }
+    }
+
+    fn open(&self) -> SqlResult<Session> {
+        let name = roll::name("lives", self.oneself.boot);
+        let session = Session::open(&self.config.server, &self.config, &name)?;
+        session.batch("SET synchronous_commit = off")?;
+        roll::strike_out(&session)?;
+        Ok(session)
+    }
+
+    fn beat(&self, session: &Session) -> SqlResult<()> {
+        if !self.link.is_closed(Use::Writes) {
+            let Company { told, unfit, .. } = &*self.company;
+            let (told, unfit) = (told.lock().clone(), unfit.lock().clone());
+            let (told, unfit) = (told.as_deref(), unfit.as_deref());
+            let clock_ms = self.clock.unix_ms();
+            self.oneself.say(session, &SaidState { clock_ms, told, unfit })?;
+        }
+        self.company.roll.replace(self.oneself.read(session)?.0);
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! How a process begins on a journal that a server keeps: it reaches for it, waits where another has it, and once it
+//! has it writes its start down and lets its threads run.
+
+use super::super::instances::{Company, newest_boot};
+use super::super::link::{Link, Use};
+use super::super::mark::{self as boots, BootId};
+use super::super::networks::Renamed;
+use super::super::past::CLOCKS_MS;
+use super::super::sql::{Database, SqlError, SqlResult};
+use super::super::start::Begun;
+use super::super::writer::Job;
+use super::super::{Figures, Journal, doubt, pause};
+use super::alive::Alive;
+use super::beat::Beat;
+use super::hold::opened_alone;
+use super::line::{ServerLine, Way};
+use super::mark::{Known, LastSeen, MarkFile, Server};
+use super::reader::ServerReader;
+use super::roll::{self, Oneself, SaidState};
+use super::session::{Committed, Session};
+use super::telling::HeldReplies;
+use super::token::Token;
+use super::writer::{Following, ServerWriter};
+use super::{Lost, ServerConfig, fit};
+use host::clock::Clock;
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tracing::{info, warn};
+
+/// A session that has the journal, or waits for it.
+pub(super) struct Candidate {
+    pub(super) session: Session,
+    pub(super) server: Server,
+    pub(super) oneself: Oneself,
+    /// What the session is called after.
+    pub(super) used_for: &'static str,
+}
+
+/// Makes sure that a journal can be kept there.
+pub(super) fn fits(conn: &dyn Database, config: &ServerConfig) -> Result<(), Lost> {
+    let problem = fit::unfit(conn, config.steps.newest())?;
+    problem.map_or(Ok(()), |problem| Err(Lost::Unfit(problem)))
+}
+
+/// Reaches for the journal; it is an error within where another process has it, and does not let go of it soon.
+pub(super) fn reach_for(
+    config: &ServerConfig,
+    used_for: &'static str,
+    soon: Duration,
+) -> Result<Result<Candidate, Candidate>, Lost> {
+    let boot = BootId::random().map_err(SqlError::foreign)?;
+    let session = opened_alone(config, &roll::name(used_for, boot))?;
+    let server = Server::of(&session)?.ok_or(Lost::Follows)?;
+    fits(&session, config)?;
+    let (name, setup) = (config.instance.clone(), config.setup.text());
+    let oneself = Oneself { boot, name, setup };
+    let candidate = Candidate { session, server, oneself, used_for };
+    let held = config.shared || candidate.session.hold_within(soon)?;
+    Ok(if held { Ok(candidate) } else { Err(candidate) })
+}
+
+/// A journal whose threads do not run yet.
+pub(super) struct OpenedJournal {
+    journal: Journal,
+    writer: ServerWriter,
+    reader: ServerReader,
+    alive: Alive,
+}
+
+impl OpenedJournal {
+    /// Has them run, of a process that serves and says so.
+    fn serve(self) -> Result<Journal, Lost> {
+        let (journal, alive) = self.run()?;
+        let thread = std::thread::Builder::new().name("journal-lives".to_owned());
+        thread.spawn(move || alive.run()).map_err(SqlError::foreign)?;
+        Ok(journal)
+    }
+
+    /// Has them run.
+    pub(super) fn run(self) -> Result<(Journal, Alive), Lost> {
+        let Self { journal, writer, reader, alive } = self;
+        let beats =
+            (Beat::new().map_err(SqlError::foreign)?, Beat::new().map_err(SqlError::foreign)?);
+        let thread = std::thread::Builder::new().name("journal".to_owned());
+        thread.spawn(move || writer.run(&beats.0)).map_err(SqlError::foreign)?;
+        let thread = std::thread::Builder::new().name("journal-reads".to_owned());
+        thread.spawn(move || reader.run(&beats.1)).map_err(SqlError::foreign)?;
+        Ok((journal, alive))
+    }
+}
+
+/// Begins on a journal that this process has, to serve: the others wait for its next word from now on.
+pub(super) fn serve(
+    config: &ServerConfig,
+    candidate: Candidate,
+    clock: Clock,
+) -> Result<Journal, Lost> {
+    let state = SaidState { clock_ms: clock.unix_ms(), told: None, unfit: None };
+    candidate.oneself.say(&candidate.session, &state)?;
+    begin(config, candidate, clock)?.serve()
+}
+
+/// Begins on a journal that this process has.
+pub(super) fn begin(
+    config: &ServerConfig,
+    candidate: Candidate,
+    clock: Clock,
+) -> Result<OpenedJournal, Lost> {
+    let Candidate { session, server, oneself, used_for } = candidate;
+    let (conn, boot): (&dyn Database, _) = (&session, oneself.boot);
+    let file = MarkFile::at(&config.mark_path);
+    let old_copy = match file.read() {
+        Some(reached) => reached.is_contradicted_by(&session, &server)?,
+        None => true,
+    };
+    let left_ms = doubt::left_ms(conn)?;
+    let company = Arc::new(company(conn, boot)?);
+    // Whoever ends in good order strikes itself out.
+    let was_closed = company.clock_before_ms.is_none();
+    let known = start(&session, (boot, old_copy), clock)?;
+    tell_start(config, conn, &server)?;
+    let pauses = Arc::new(RwLock::new(pause::all(conn)?));
+    let renamed = Arc::new(Renamed::read(conn)?);
+    let seen = Arc::new(Mutex::new(LastSeen { boot, known, server }));
+    let link = Arc::new(Link::default());
+    let line = |used_for, name: &str, session| {
+        let (seen, link, name) = (Arc::clone(&seen), Arc::clone(&link), roll::name(name, boot));
+        let left = AtomicBool::new(false);
+        let way = Way { config: config.clone(), used_for, name, seen, link, left };
+        ServerLine::new(way, Some(session))
+    };
+    let reading = Session::open(&config.server, config, &roll::name("reads", boot))?;
+    let reads = line(Use::Reads, "reads", reading);
+    let line = line(Use::Writes, used_for, session);
+    let mut mark = Following { file, seen, written: None, behind: true };
+    mark.write();
+    let (jobs, to_write) = mpsc::channel::<Job>(config.queue_length);
+    let (questions, to_read) = mpsc::channel::<Job>(config.queue_length);
+    let (figures, telling) = (Arc::new(Figures::default()), Arc::new(HeldReplies::default()));
+    let (read, wrote, told) = (Arc::clone(&figures), Arc::clone(&figures), Arc::clone(&telling));
+    let reader = ServerReader { line: reads, jobs: to_read, figures: read, telling: told };
+    let writer =
+        ServerWriter { line, jobs: to_write, figures: wrote, mark, unanswered: None, telling };
+    let alive = Alive {
+        config: config.clone(),
+        oneself,
+        company: Arc::clone(&company),
+        link: Arc::clone(&link),
+        clock,
+        jobs: jobs.downgrade(),
+    };
+    let journal = Journal {
+        jobs,
+        reads: questions,
+        figures,
+        files: None,
+        link: Some(link),
+        company: Some(company),
+        min_free_bytes: 0,
+        old_copy,
+        left_ms,
+        clocks_ms: CLOCKS_MS,
+        was_closed,
+        begun: Begun::written(),
+        clock,
+        pauses,
+        renamed,
+    };
+    Ok(OpenedJournal { journal, writer, reader, alive })
+}
+
+/// Who had the journal before.
+fn company(conn: &dyn Database, boot: BootId) -> SqlResult<Company> {
+    let before = newest_boot(conn)?;
+    let clock = before.map(|before| roll::clock_of(conn, before)).transpose()?;
+    let (clock_before_ms, roll) = (clock.flatten(), Arc::default());
+    let (told, unfit) = (Mutex::default(), Mutex::default());
+    Ok(Company { boot, before, clock_before_ms, roll, told, unfit })
+}
+
+/// Says where the journal is, and what to know of it.
+fn tell_start(config: &ServerConfig, conn: &dyn Database, server: &Server) -> Result<(), Lost> {
+    let (place, timeline) = (&config.place, &server.timeline);
+    info!(journal = place, timeline, "the journal is on a PostgreSQL server");
+    if let Some(weak) = fit::weak(conn)? {
+        warn!(journal = place, "{weak}");
+    }
+    Ok(())
+}
+
+/// Writes down that a process has started, and what an old copy puts in doubt.
+fn start(session: &Session, (boot, old_copy): (BootId, bool), clock: Clock) -> Result<Known, Lost> {
+    let conn: &dyn Database = session;
+    let token = Token::random()?;
+    session.begin(token);
+    if old_copy {
+        warn!(
+            "the database may have forgotten something: what its lanes did since is learnt from the chain"
+        );
+        doubt::begin(conn, clock.unix_ms())?;
+    }
+    boots::insert_boot(conn, boot, clock.unix_ms())?;
+    match session.commit(token) {
+        Committed::Yes(known) => Ok(known),
+        Committed::No => Err(Lost::Follows),
+        Committed::Unknown(problem) => Err(problem.into()),
+    }
+}

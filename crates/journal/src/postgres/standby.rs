@@ -1,0 +1,226 @@
+//! The thread of a process that stands by: it waits for the lock that the one that serves has, follows the database
+//! with its own mark, and takes over when the lock is free. Whoever serves and says nothing for long is ended first.
+
+use super::super::HistoryHead;
+use super::super::Journal;
+use super::super::history;
+use super::super::instances::{Instance, newest_boot};
+use super::super::mark::BootId;
+use super::super::networks;
+use super::super::open::OpenError;
+use super::super::sql::{Database, SqlError};
+use super::super::standby::{Standby, StandbySight};
+use super::begin::{self, Candidate};
+use super::hold::opened_alone;
+use super::mark::{Known, LastSeen, MarkFile, Server};
+use super::roll::{self, EVERY, Oneself, SaidState, Silent};
+use super::session::Session;
+use super::{Lost, ServerConfig, fit};
+use host::clock::Clock;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tracing::{error, info, warn};
+
+/// How long a session that has the journal has to last before anything is begun with it.
+const SETTLES: Duration = Duration::from_millis(250);
+
+/// Waits for the journal.
+#[derive(Debug)]
+struct Post {
+    config: ServerConfig,
+    oneself: Oneself,
+    /// The name under which it could not begin, which is still on the roll.
+    former: Option<Oneself>,
+    clock: Clock,
+    sight: Arc<StandbySight>,
+    tell: oneshot::Sender<Result<Journal, OpenError>>,
+    /// What the mark says, as far as this process has written it.
+    marked: Option<LastSeen>,
+    /// Whether it was said that the mark contradicts the database.
+    contradicted: bool,
+}
+
+/// Waits for it on a thread of its own.
+pub(super) fn stand_by(
+    config: &ServerConfig,
+    waits: Candidate,
+    clock: Clock,
+) -> Result<Standby, Lost> {
+    let (tell, turn) = oneshot::channel();
+    let sight = Arc::<StandbySight>::default();
+    let Candidate { session, oneself, .. } = waits;
+    let post = Post {
+        config: config.clone(),
+        oneself,
+        former: None,
+        clock,
+        sight: Arc::clone(&sight),
+        tell,
+        marked: None,
+        contradicted: false,
+    };
+    let thread = std::thread::Builder::new().name("journal-standby".to_owned());
+    thread.spawn(move || post.stand(session)).map_err(SqlError::foreign)?;
+    Ok(Standby { sight, turn })
+}
+
+/// What became of a round.
+enum Round {
+    /// Another has the journal.
+    Waits(Box<Session>),
+    /// This process has.
+    Serves(Journal),
+}
+
+impl Post {
+    /// Waits until the journal is free, or nobody wants it any more. Blocks the thread.
+    fn stand(mut self, session: Session) {
+        let (mut session, mut yields_until) = (Some(session), None);
+        while !self.tell.is_closed() {
+            // What breaks this line may have broken that of the one that serves. That one alone knows for sure
+            // whether the database has forgotten something since, so it comes first.
+            let yields = yields_until.is_some_and(|until| Instant::now() < until);
+            match self.round(session.take(), yields) {
+                Ok(Round::Waits(waits)) => session = Some(*waits),
+                Ok(Round::Serves(journal)) => {
+                    // Whoever does not wait any more drops it, and the next one gets it.
+                    self.tell.send(Ok(journal)).ok();
+                    return;
+                }
+                Err(lost) => {
+                    self.say(Some(fit::in_words(&lost)));
+                    yields_until = Instant::now().checked_add(self.config.takeover_after);
+                    sleep(EVERY);
+                }
+            }
+        }
+        if let Some(session) = session {
+            self.oneself.leave(&session).ok();
+        }
+    }
+
+    /// What there is to see comes first: whoever joined a moment ago has a mark when it has to take over.
+    fn round(&mut self, session: Option<Session>, yields: bool) -> Result<Round, Lost> {
+        let session = match session {
+            Some(session) => session,
+            None => opened_alone(&self.config, &roll::name(roll::SERVES, self.oneself.boot))?,
+        };
+        begin::fits(&session, &self.config)?;
+        let misbound = self.misbound(&session)?;
+        let must_not = misbound.is_some();
+        let unfit = misbound.or_else(|| self.sight.unfit.lock().clone());
+        let state =
+            SaidState { clock_ms: self.clock.unix_ms(), told: None, unfit: unfit.as_deref() };
+        self.oneself.say(&session, &state)?;
+        if let Some(former) = &self.former {
+            former.leave(&session)?;
+            self.former = None;
+        }
+        let (instances, told) = self.oneself.read(&session)?;
+        *self.sight.told.lock() = told;
+        let serves = instances.iter().any(|instance| instance.serves);
+        // Whoever could bill nothing leaves the journal to somebody who could.
+        let fitter = instances.iter().any(Instance::stands_by_and_could_serve);
+        let yields = yields || (unfit.is_some() && fitter);
+        self.sight.roll.replace(instances);
+        if let Some(Silent { name, start, quiet }) =
+            roll::end_silent(&session, self.config.takeover_after)?
+        {
+            let silent_s = quiet.as_secs();
+            warn!(
+                name,
+                start, silent_s, "the Signer that serves says nothing: its sessions are ended"
+            );
+        } else if serves {
+            self.follow(&session)?;
+        }
+        self.say(None);
+        if yields || must_not {
+            sleep(EVERY);
+        } else if session.hold_within(EVERY)? {
+            return self.take_over(session).map(Round::Serves);
+        }
+        Ok(Round::Waits(Box::new(session)))
+    }
+
+    /// Why this process must not take over: the journal knows a chain otherwise than its configuration.
+    fn misbound(&self, session: &Session) -> Result<Option<String>, Lost> {
+        let mut found = None;
+        for binding in &self.config.setup.bindings {
+            found = found.or(networks::contradiction(session, binding)?);
+        }
+        let problem = found.map(|misbound| misbound.to_string());
+        let mut now = self.sight.misbound.lock();
+        if let Some(problem) = problem.as_ref().filter(|_| *now != problem) {
+            error!(
+                problem,
+                "standing by, and will not take over: the journal knows a chain otherwise"
+            );
+        }
+        now.clone_from(&problem);
+        Ok(problem)
+    }
+
+    /// Has the mark of this machine say what the database holds. One that contradicts it stays as it is: the
+    /// database is an old copy for this machine then, whoever trusts it.
+    fn follow(&mut self, session: &Session) -> Result<(), Lost> {
+        let conn: &dyn Database = session;
+        let server = Server::of(conn)?.ok_or(Lost::Follows)?;
+        let file = MarkFile::at(&self.config.mark_path);
+        let marked = self.marked.clone().or_else(|| file.read());
+        let contradicted = match &marked {
+            Some(marked) => marked.is_contradicted_by(conn, &server)?,
+            None => false,
+        };
+        if contradicted && !self.contradicted {
+            warn!(
+                "the mark of this machine contradicts the database, and is kept: taking over, it has the chain tell what is missing"
+            );
+        }
+        self.contradicted = contradicted;
+        let Some(boot) = newest_boot(conn)?.filter(|_| !contradicted) else { return Ok(()) };
+        let HistoryHead { row, digest } = history::head(conn)?;
+        let now = LastSeen { boot, known: Known(HistoryHead { row, digest }), server };
+        if self.marked.as_ref() != Some(&now) {
+            file.write(&now).map_err(SqlError::foreign)?;
+            self.marked = Some(now);
+        }
+        Ok(())
+    }
+
+    /// Has the journal, and begins on it as any start does. What broke the session that had it, a server that is
+    /// shut down above all, may be about to break this one: then nothing has begun, and the other comes first.
+    fn take_over(&mut self, session: Session) -> Result<Journal, Lost> {
+        sleep(SETTLES);
+        session.batch("SELECT 1")?;
+        info!("the journal is free: this Signer takes over");
+        let server = Server::of(&session)?.ok_or(Lost::Follows)?;
+        begin::fits(&session, &self.config)?;
+        let candidate =
+            Candidate { session, server, oneself: self.oneself.clone(), used_for: roll::SERVES };
+        let begun = begin::serve(&self.config, candidate, self.clock);
+        if begun.is_err() {
+            // It may have been written down, and each start has a name of its own.
+            let next = BootId::random().map_err(SqlError::foreign)?;
+            let boot = std::mem::replace(&mut self.oneself.boot, next);
+            self.former = Some(Oneself { boot, ..self.oneself.clone() });
+        }
+        begun
+    }
+
+    /// Says what is wrong, once.
+    fn say(&self, trouble: Option<String>) {
+        let mut now = self.sight.trouble.lock();
+        if *now != trouble {
+            if let Some(problem) = &trouble {
+                error!(problem, "standing by, and the journal's server cannot be used");
+            } else {
+                info!("standing by: the journal's server is used again");
+            }
+            *now = trouble;
+        }
+    }
+}

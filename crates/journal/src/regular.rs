@@ -1,0 +1,214 @@
+//! Backups that a running Signer makes of its journal by itself, by a thread of its own: every so often one, whole
+//! and audited, in a directory of which the newest are kept.
+
+use super::backup::{NotCopied, PAUSE, at, back_up, remove, remove_all};
+use super::files::Files;
+use super::seen::SeenCopy;
+use super::writer::{Figures, Job};
+use super::{Journal, history, open};
+use config::BackupPlan;
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tracing::{info, warn};
+
+/// How long to wait after a backup was not made, at most.
+const AGAIN: Duration = Duration::from_mins(1);
+
+/// How long a process that ends waits for a backup to be given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How the name of a backup begins, and how it ends.
+const NAME: (&str, &str) = ("journal-", ".sqlite");
+
+/// The thread that makes backups of a journal.
+#[derive(Debug)]
+pub struct RegularBackups {
+    stop: SyncSender<()>,
+    ended: oneshot::Receiver<()>,
+}
+
+impl RegularBackups {
+    /// Gives up the backup that is being made, if one is. Does not wait for ever.
+    pub async fn finish(self) {
+        self.stop.try_send(()).ok();
+        if timeout(PATIENCE, self.ended).await.is_err() {
+            warn!("a backup of the journal was not given up: journal.backup_dir does not answer");
+        }
+    }
+}
+
+impl Journal {
+    /// Makes backups as planned until told to finish.
+    pub fn keep_backups(&self, plan: BackupPlan) -> io::Result<RegularBackups> {
+        let (stop, stopping) = sync_channel(1);
+        let (tell, ended) = oneshot::channel();
+        let (journal, figures) = (self.clone(), Arc::clone(&self.figures));
+        let newest_ms = newest_ms(&plan.directory).unwrap_or_else(|| self.now_ms());
+        figures.backed_up_ms.store(newest_ms, Ordering::Relaxed);
+        let every_ms = i64::try_from(plan.every.as_millis()).unwrap_or(i64::MAX);
+        figures.backup_every_ms.store(every_ms, Ordering::Relaxed);
+        let keeper = Keeper { journal, plan, figures, stopping, told: BTreeSet::new() };
+        let thread = std::thread::Builder::new().name("backup".to_owned());
+        thread.spawn(move || {
+            keeper.run();
+            drop(tell);
+        })?;
+        Ok(RegularBackups { stop, ended })
+    }
+}
+
+/// What the thread has.
+struct Keeper {
+    journal: Journal,
+    plan: BackupPlan,
+    figures: Arc<Figures>,
+    stopping: Receiver<()>,
+    /// The backups of which it was said that they are kept.
+    told: BTreeSet<PathBuf>,
+}
+
+impl Keeper {
+    fn run(mut self) {
+        let mut wait = self.due();
+        while !self.is_stopped_within(wait) {
+            let begun_ms = self.journal.now_ms();
+            wait = match self.make(begun_ms) {
+                Ok(()) => {
+                    self.figures.backed_up_ms.store(begun_ms, Ordering::Relaxed);
+                    self.due()
+                }
+                Err(NotCopied::Stopped) => return,
+                Err(problem) => {
+                    warn!(%problem, "the journal was not backed up; it is tried again");
+                    self.plan.every.min(AGAIN)
+                }
+            };
+        }
+    }
+
+    /// How long to wait for the next one. By a clock that was set back none is waited for longer than ever.
+    fn due(&self) -> Duration {
+        let Some(newest_ms) = newest_ms(&self.plan.directory) else { return Duration::ZERO };
+        let age_ms = self.journal.now_ms().saturating_sub(newest_ms);
+        let age = u64::try_from(age_ms).map_or(Duration::ZERO, Duration::from_millis);
+        self.plan.every.saturating_sub(age)
+    }
+
+    fn is_stopped_within(&self, wait: Duration) -> bool {
+        !matches!(self.stopping.recv_timeout(wait), Err(RecvTimeoutError::Timeout))
+    }
+
+    fn make(&mut self, now_ms: i64) -> Result<(), NotCopied> {
+        let directory = &self.plan.directory;
+        let Some(files) = &self.journal.files else {
+            let problem = io::Error::other("a journal on a server is backed up there");
+            return Err(at(directory)(problem));
+        };
+        for path in listed(directory)? {
+            // One that a person makes here bears no time.
+            let unfinished = path.extension().is_some_and(|ending| ending == "part");
+            if unfinished && made_ms(&path.with_extension("")).is_some() {
+                remove_all(&path);
+            }
+        }
+        let pause = || {
+            if self.is_stopped_within(PAUSE) { Err(NotCopied::Stopped) } else { Ok(()) }
+        };
+        let to = directory.join(name(now_ms));
+        let audit = back_up(files.path(), &to, &mut |_, _| {}, &pause)?;
+        info!(backup = %to.display(), head = %audit.head, "the journal was backed up");
+        self.clear_away()
+    }
+
+    /// Takes away all but the newest, unless they know what the journal does not.
+    fn clear_away(&mut self) -> Result<(), NotCopied> {
+        let mut backups = listed(&self.plan.directory)?;
+        backups.retain(|path| made_ms(path).is_some());
+        backups.sort_by_key(|path| std::cmp::Reverse(made_ms(path)));
+        for path in backups.into_iter().skip(self.plan.keep) {
+            if self.knows_all_of(&path) {
+                remove(&path);
+            } else if self.told.insert(path.clone()) {
+                let backup = path.display();
+                warn!(%backup, "an earlier backup may know what this journal does not, and is kept");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the newest row of a backup is one of the journal.
+    fn knows_all_of(&self, backup: &Path) -> bool {
+        let Ok(head) = open::read(&Files::at(backup)).map(|conn| history::head(&*conn)) else {
+            return false;
+        };
+        let Ok(head) = head else { return false };
+        let (tell, told) = oneshot::channel();
+        let look = Job::Read(Box::new(move |conn| {
+            let held = history::holds(conn, &head);
+            Box::new(move || drop(tell.send(held)))
+        }));
+        let asked = self.journal.jobs.blocking_send(look).is_ok();
+        asked && matches!(told.blocking_recv(), Ok(Ok(true)))
+    }
+}
+
+/// What a backup is called that is begun now: `journal-20261231T235959.123Z.sqlite`.
+fn name(now_ms: i64) -> String {
+    let (first, last) = NAME;
+    let now = Timestamp::from_millisecond(now_ms).unwrap_or_default();
+    format!("{first}{}{last}", now.strftime("%Y%m%dT%H%M%S%.3fZ"))
+}
+
+/// When a backup of that name was begun, Unix ms; none where it has another name.
+fn made_ms(path: &Path) -> Option<i64> {
+    let (first, last) = NAME;
+    let time = path.file_name()?.to_str()?.strip_prefix(first)?.strip_suffix(last)?;
+    Some(time.parse::<Timestamp>().ok()?.as_millisecond())
+}
+
+/// When the newest backup in a directory was begun, Unix ms.
+fn newest_ms(directory: &Path) -> Option<i64> {
+    listed(directory).ok()?.iter().filter_map(|path| made_ms(path)).max()
+}
+
+/// Backups in a directory, whole and in the making.
+fn listed(directory: &Path) -> Result<Vec<PathBuf>, NotCopied> {
+    let (first, last) = NAME;
+    let ours = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.is_some_and(|name| {
+            let name = name.strip_suffix(".part").unwrap_or(&name);
+            name.starts_with(first) && name.ends_with(last)
+        })
+    };
+    let found = || {
+        let all = std::fs::read_dir(directory)?.map(|entry| Ok(entry?.path()));
+        all.collect::<io::Result<Vec<_>>>()
+    };
+    Ok(found().map_err(at(directory))?.into_iter().filter(ours).collect())
+}
+
+/// The one backup in a directory.
+pub(super) fn only_backup(directory: &Path) -> Result<PathBuf, NotCopied> {
+    let mut whole = listed(directory)?;
+    whole.retain(|path| path.extension().is_some_and(|ending| ending == "sqlite"));
+    whole.sort();
+    match whole.pop() {
+        None => Err(NotCopied::None(directory.to_owned())),
+        Some(only) if whole.is_empty() => Ok(only),
+        Some(newest) => {
+            whole.push(newest);
+            let mut seen: Vec<SeenCopy> = whole.into_iter().map(SeenCopy::of).collect();
+            seen.sort_by_key(|copy| std::cmp::Reverse(copy.rows()));
+            Err(NotCopied::Several(seen))
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! JSON-RPC over one endpoint: one question, one answer, or one of our own errors.
+
+use super::ask::Asker;
+use super::client::{Client, read_answer};
+use super::decode::decode;
+use super::error::{AskError, Fault, RawNodeError, RealChain};
+use super::exchange::{Dial, Exchange, Reply, Target, Undialable};
+use super::fleet::Fleet;
+use super::redact::Redactor;
+use super::rules::{FleetRules, Member};
+use alloy::primitives::U64;
+use async_trait::async_trait;
+use config::RpcUrl;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const CHAIN_ID: &str = "eth_chainId";
+
+/// A JSON-RPC client of one endpoint.
+#[derive(Debug)]
+pub struct JsonRpc {
+    exchange: Arc<dyn Exchange>,
+    redactor: Redactor,
+    next_id: AtomicU64,
+}
+
+/// A question over JSON-RPC.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The method.
+    pub method: &'static str,
+    /// Its parameters: a list.
+    pub params: Value,
+}
+
+#[derive(Serialize)]
+struct RpcRequest<'a> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'a str,
+    params: &'a Value,
+}
+
+#[derive(Deserialize)]
+struct RpcAnswer<'a> {
+    id: Option<u64>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    error: Option<RawNodeError>,
+}
+
+/// Tells a result that is null from none at all.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+impl JsonRpc {
+    /// A client of the endpoint at `target`. Nothing is asked yet.
+    pub fn new(dial: &dyn Dial, target: Target<'_>) -> Result<Self, Undialable> {
+        let exchange = dial.dial(target)?;
+        Ok(Self { exchange, redactor: Redactor::of(target), next_id: AtomicU64::new(1) })
+    }
+
+    fn read(&self, reply: &Reply, id: u64) -> Result<Box<RawValue>, Fault> {
+        let answer = decode::<RpcAnswer<'_>>(&reply.body);
+        let overloaded = reply.is_server_error() || reply.is_too_many_requests();
+        match answer {
+            _ if overloaded => Err(Fault::Http(reply.status)),
+            Ok(RpcAnswer { id: Some(got), error: Some(error), .. }) if got == id => {
+                Err(Fault::Node(self.redactor.clean_error(&error)))
+            }
+            _ if !reply.is_success() => Err(Fault::Http(reply.status)),
+            Ok(RpcAnswer { id: Some(got), result: Some(result), error: None }) if got == id => {
+                Ok(result.to_owned())
+            }
+            Ok(_) | Err(_) => Err(Fault::Garbled),
+        }
+    }
+}
+
+#[async_trait]
+impl Client for JsonRpc {
+    type Question = Request;
+
+    fn name(question: &Request) -> &'static str {
+        question.method
+    }
+
+    async fn ask(&self, question: &Request) -> Result<Box<RawValue>, Fault> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let Request { method, params } = question;
+        let envelope = RpcRequest { jsonrpc: "2.0", id, method, params };
+        let body = serde_json::to_vec(&envelope).map_err(|_| Fault::Garbled)?;
+        let reply = self.exchange.post("", body).await.map_err(Fault::Lost)?;
+        self.read(&reply, id)
+    }
+
+    async fn chains(&self) -> Result<Vec<RealChain>, AskError> {
+        let asked = Request { method: CHAIN_ID, params: json!([]) };
+        let answer = self.ask(&asked).await;
+        let id = answer.and_then(|raw| read_answer::<U64>(&raw));
+        let id = id.map_err(|fault| AskError { question: CHAIN_ID, fault })?;
+        Ok(vec![RealChain::Eip155(id.to())])
+    }
+
+    fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+}
+
+/// A URL of the configuration that no client can be made for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct UnusableUrl {
+    /// Where it stands: `rpc[1]`.
+    pub key: String,
+    /// What is wrong with it.
+    pub problem: Undialable,
+}
+
+impl Fleet<JsonRpc> {
+    /// A fleet of the nodes at `rpc`, which are asked, and at `send_only`, which are not.
+    pub fn dial(
+        dial: &dyn Dial,
+        rpc: &[RpcUrl],
+        send_only: &[RpcUrl],
+        rules: FleetRules,
+    ) -> Result<Self, UnusableUrl> {
+        let asked = (0..).zip(rpc).map(|(at, url)| (format!("rpc[{at}]"), url, false));
+        let sent = (0..).zip(send_only).map(|(at, url)| (format!("send_only[{at}]"), url, true));
+        let member = |(key, url, send_only): (String, &RpcUrl, bool)| {
+            let target = Target { url, key: None, timeout: rules.timeout };
+            let client =
+                JsonRpc::new(dial, target).map_err(|problem| UnusableUrl { key, problem })?;
+            Ok(Member::at(url, send_only, client))
+        };
+        let members: Result<Vec<_>, _> = asked.chain(sent).map(member).collect();
+        Ok(Self::of(members?, rules))
+    }
+}
+
+impl Asker<'_, JsonRpc> {
+    /// Asks. A read only: it may be asked twice.
+    pub async fn ask<R>(&self, method: &'static str, params: Value) -> Result<R, AskError>
+    where
+        R: DeserializeOwned + Send,
+    {
+        self.put(Request { method, params }).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

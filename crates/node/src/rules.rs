@@ -1,0 +1,47 @@
+//! What a fleet is made of, and what its nodes are held to.
+
+use super::error::{NodeError, RealChain};
+use super::provider::provider_of;
+use config::RpcUrl;
+use std::time::Duration;
+
+/// A node's place in the configuration: first those that are asked, then those that are only sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub usize);
+
+/// What all nodes of a fleet are held to.
+#[derive(Clone, Copy, Debug)]
+pub struct FleetRules {
+    /// The chain that every node must be on.
+    pub chain: RealChain,
+    /// How long one exchange may take.
+    pub timeout: Duration,
+    /// Whether a node's error says that it cannot answer at the moment, while another one may.
+    pub passing: fn(&NodeError) -> bool,
+    /// How many requests each provider may get in a day; none where they are not counted.
+    pub a_day: Option<u64>,
+    /// What the pauses before retries are spread by: of the one who dials ([`Dial::seed`]).
+    ///
+    /// [`Dial::seed`]: super::exchange::Dial::seed
+    pub seed: u64,
+}
+
+/// A node that a fleet is made of.
+#[derive(Debug)]
+pub struct Member<C> {
+    /// The host that it is called by.
+    pub host: String,
+    /// Who runs it. Two nodes of one provider count once.
+    pub provider: String,
+    /// Whether transactions are sent to it and nothing is asked of it.
+    pub send_only: bool,
+    /// The way to it.
+    pub client: C,
+}
+
+impl<C> Member<C> {
+    /// A node that is reached at `url`.
+    pub fn at(url: &RpcUrl, send_only: bool, client: C) -> Self {
+        Self { host: url.host(), provider: provider_of(url), send_only, client }
+    }
+}

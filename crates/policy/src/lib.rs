@@ -1,0 +1,378 @@
+//! What may be signed. Denies by default, and looks twice: early at the charges, so that nobody is
+//! asked in vain, and last at the final bytes, read again as a node would read them.
+//!
+//! Pure: no clock, socket or database. The journal keeps the sums of a day and compares them in the
+//! commit; a key signs nothing but what is [`Approved`]: what [`Policy::approve`] compared with a batch, or
+//! [`Policy::approve_again`] with a transaction that the key has signed before.
+
+mod approval;
+mod count;
+mod words;
+
+pub use approval::{Approved, Data, Intent, Meant, Repeating, Unsigned};
+pub use count::{Count, Unit, utc_day};
+
+use alloy::dyn_abi::DynSolValue;
+use alloy::primitives::{Address, Selector, U256};
+use billing::{
+    AttemptKind, Carried, Charge, Family, Item, PlatformChainId, SubscribeId, Undecodable,
+    spell_address,
+};
+use config::{PolicyConfig, TokenLimits};
+use std::collections::{BTreeMap, HashSet};
+use std::error::Error;
+use words::told_in;
+
+/// Why something is not signed: the rule that says so, and what to do. Nothing was signed or sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("refused by policy, rule {rule}: {why}")]
+pub struct Refusal {
+    /// The rule: a key of the configuration, or the word for one that always holds.
+    pub rule: String,
+    /// What broke it, and what to do.
+    pub why: String,
+}
+
+impl Refusal {
+    fn of(rule: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { rule: rule.into(), why: why.into() }
+    }
+
+    /// Of a rule that always holds, told by whoever holds a transaction to it.
+    pub fn told(rule: &'static str, why: &'static str) -> Self {
+        Self::of(rule, why)
+    }
+
+    /// Of everything new on a paused chain.
+    pub fn paused(chain: PlatformChainId, why: &str) -> Self {
+        Self::of(
+            "pause",
+            format!("chain {chain} is paused ({why}); post it again once it is resumed"),
+        )
+    }
+}
+
+/// What may be signed on one chain.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The platform's id of the chain: names the section of the configuration.
+    pub chain: PlatformChainId,
+    /// How addresses are written in what it says.
+    pub family: Family,
+    /// The chain that signatures must be bound to, where transactions name it (EIP-155).
+    pub bound_to: Option<u64>,
+    /// The only contract that may be called.
+    pub contract: Address,
+    /// The only function of it, for a new batch.
+    pub selector: Selector,
+    /// The account that signs.
+    pub signer: Address,
+    /// Whether the configuration pauses the chain.
+    pub paused: bool,
+    /// The limits.
+    pub limits: PolicyConfig,
+}
+
+impl Policy {
+    /// Whether so many charges may be in one transaction.
+    pub fn admit_batch(&self, charges: usize) -> Result<(), Refusal> {
+        match self.limits.max_batch {
+            Some(most) if charges > most => Err(Refusal::of(
+                self.key("max_batch"),
+                format!("{charges} charges in one request; post at most {most} at once"),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether each of these may be charged, whatever else was charged today.
+    pub fn admit(&self, charges: &[Charge]) -> Result<(), Refusal> {
+        self.admit_batch(charges.len())?;
+        charges.iter().try_for_each(|charge| {
+            self.admit_addresses(charge)?;
+            self.admit_one(charge.entry.subscribe, charge.token, charge.amount)
+        })
+    }
+
+    /// Whether the addresses that the entry alone states are among those that may stand there.
+    fn admit_addresses(&self, charge: &Charge) -> Result<(), Refusal> {
+        for (name, allowed) in &self.limits.allowed {
+            let stated = charge.entry.value(name).and_then(DynSolValue::as_address);
+            if !stated.is_some_and(|stated| allowed.contains(&stated)) {
+                let stated = stated.map_or_else(|| "nothing".to_owned(), |one| self.spell(one));
+                let who = charge.entry.subscribe.0;
+                let why = format!(
+                    "the {name} of subscription {who} is {stated}, which is not among those that are \
+                     allowed; check it, and add it if it is right"
+                );
+                return Err(Refusal::of(self.key(&format!("allowed.{name}")), why));
+            }
+        }
+        Ok(())
+    }
+
+    fn admit_one(&self, who: SubscribeId, token: Address, amount: U256) -> Result<(), Refusal> {
+        let Some((name, limits)) = self.limits_of(token)? else { return Ok(()) };
+        match limits.max_amount {
+            Some(most) if amount > most => Err(Refusal::of(
+                self.key(&format!("max_amount.{name}")),
+                format!(
+                    "subscription {} would be charged {}, more than {}; check it, and raise the limit if it is \
+                     right",
+                    who.0,
+                    told_in(limits, name).tell(amount),
+                    told_in(limits, name).tell(most)
+                ),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What the operator calls a token; none where the configuration does not name it.
+    pub fn token_name(&self, token: Address) -> Option<&str> {
+        let mut named = self.limits.tokens.iter();
+        named.find(|(_, limits)| limits.address == token).map(|(name, _)| name.as_str())
+    }
+
+    /// The limits of a token; none where any token may be charged.
+    fn limits_of(&self, token: Address) -> Result<Option<(&str, &TokenLimits)>, Refusal> {
+        let tokens = &self.limits.tokens;
+        let found = tokens.iter().find(|(_, limits)| limits.address == token);
+        match found {
+            Some((name, limits)) => Ok(Some((name, limits))),
+            None if tokens.is_empty() => Ok(None),
+            None => Err(Refusal::of(
+                self.key("tokens"),
+                format!(
+                    "the token {} is not among those that may be charged; add it",
+                    self.spell(token)
+                ),
+            )),
+        }
+    }
+
+    /// What charges add to the sums of the day: the token of each and its amount.
+    pub fn counts(
+        &self,
+        charges: impl Iterator<Item = (Address, U256)>,
+    ) -> Result<Vec<Count>, Refusal> {
+        let mut counts = Vec::<Count>::new();
+        for (place, (token, amount)) in charges.enumerate() {
+            let unit = Unit::Token(token);
+            if let Some(count) = counts.iter_mut().find(|count| count.unit == unit) {
+                count.amount = count.amount.saturating_add(amount);
+                count.items.push(place);
+                continue;
+            }
+            let limits = self.limits_of(token)?;
+            let name = limits.map_or_else(|| self.spell(token), |(name, _)| name.to_owned());
+            counts.push(Count {
+                unit,
+                items: vec![place],
+                amount,
+                most: limits.and_then(|(_, limits)| limits.max_amount_per_day),
+                rule: self.key(&format!("max_amount_per_day.{name}")),
+                units: self.token(token),
+            });
+        }
+        Ok(counts)
+    }
+
+    /// The limits of the tokens that may be charged, by the names of the configuration; none where any may be.
+    pub fn token_limits(&self) -> &BTreeMap<String, TokenLimits> {
+        &self.limits.tokens
+    }
+
+    /// What is limited in a day: the key, what is summed up, and how much it may come to.
+    pub fn limits_of_day(&self) -> Vec<(String, Unit, U256)> {
+        let fee =
+            self.limits.max_fee_per_day.map(|most| ("max_fee_per_day".to_owned(), Unit::Fee, most));
+        let of_token = |(name, limits): (&String, &TokenLimits)| {
+            let key = format!("max_amount_per_day.{name}");
+            Some((key, Unit::Token(limits.address), limits.max_amount_per_day?))
+        };
+        fee.into_iter().chain(self.limits.tokens.iter().filter_map(of_token)).collect()
+    }
+
+    /// What a transaction that may cost `cost` (wei or sun) adds to the sum of the day. A cancel is
+    /// counted and never limited: it is the one way to free a place in the line, and all that come
+    /// after it wait for it.
+    pub fn fee(&self, kind: AttemptKind, cost: U256) -> Count {
+        let most = match kind {
+            AttemptKind::Bill => self.limits.max_fee_per_day,
+            AttemptKind::Cancel => None,
+        };
+        Count {
+            unit: Unit::Fee,
+            items: vec![],
+            amount: cost,
+            most,
+            rule: self.key("max_fee_per_day"),
+            units: self.coin(),
+        }
+    }
+
+    /// Approves final bytes, read again, that do what was meant and nothing else.
+    pub fn approve<T: Unsigned>(&self, tx: T, meant: &Meant<'_>) -> Result<Approved<T>, Refusal> {
+        let intent = tx.intent().map_err(|why| strange("its bytes cannot be read", &why))?;
+        self.check(&intent, meant)?;
+        Ok(Approved::new(tx))
+    }
+
+    /// Approves final bytes that do what `earlier` does, which this account has signed, and cost at most `cost`
+    /// (wei or sun). The process of the keys knows a batch by its earlier transaction alone.
+    pub fn approve_again<T: Repeating>(
+        &self,
+        tx: T,
+        cost: U256,
+        earlier: &[u8],
+        known: &T::Known<'_>,
+    ) -> Result<Approved<T>, Refusal> {
+        let intent = tx.intent().map_err(|why| strange("its bytes cannot be read", &why))?;
+        self.check_frame(&intent, cost)?;
+        let repeats = tx.repeats(earlier, self.signer, known);
+        repeats.map_err(|why| Refusal::of("again", why))?;
+        Ok(Approved::new(tx))
+    }
+
+    /// What holds for every transaction, whatever it does.
+    fn check_frame(&self, intent: &Intent, cost: U256) -> Result<(), Refusal> {
+        if intent.chain_id != self.bound_to {
+            return Err(Refusal::of("chain", "the transaction is for another chain"));
+        }
+        if intent.from.is_some_and(|from| from != self.signer) {
+            return Err(Refusal::of("signer", "the transaction is of another account"));
+        }
+        if !intent.value.is_zero() {
+            let why = format!("the transaction moves {}", self.coin().tell(intent.value));
+            return Err(Refusal::of("value", why));
+        }
+        if intent.cost > cost {
+            let [may, counted] = [intent.cost, cost].map(|wei| self.coin().tell(wei));
+            let why = format!("it may cost {may}, but only {counted} was counted");
+            return Err(Refusal::of("cost", why));
+        }
+        Ok(())
+    }
+
+    fn check(&self, intent: &Intent, meant: &Meant<'_>) -> Result<(), Refusal> {
+        self.check_frame(intent, meant.cost)?;
+        match (meant.kind, &intent.data) {
+            (AttemptKind::Cancel, Data::None) if intent.to == self.signer => Ok(()),
+            (AttemptKind::Cancel, _) => {
+                Err(Refusal::of("cancel", "what was to do nothing does something"))
+            }
+            (AttemptKind::Bill, _) if intent.to != meant.contract => {
+                let why = format!(
+                    "it calls {}, and its batch is billed through {}",
+                    self.spell(intent.to),
+                    self.spell(meant.contract)
+                );
+                Err(Refusal::of("contract", why))
+            }
+            (AttemptKind::Bill, _) if meant.tokens.is_some() && intent.to != self.contract => {
+                let why = format!(
+                    "it calls {}, which is not the configured contract",
+                    self.spell(intent.to)
+                );
+                Err(Refusal::of("contract", why))
+            }
+            (AttemptKind::Bill, Data::Call { selector, charges, addresses })
+                if *selector == meant.function
+                    && (meant.tokens.is_none() || *selector == self.selector) =>
+            {
+                self.check_charges(charges, meant)?;
+                if meant.tokens.is_some() { self.check_addresses(addresses) } else { Ok(()) }
+            }
+            (AttemptKind::Bill, Data::None | Data::Call { .. }) => {
+                Err(Refusal::of("function", "it does not call the function that charges"))
+            }
+        }
+    }
+
+    fn check_charges(
+        &self,
+        charges: &Result<Vec<Carried>, Undecodable>,
+        meant: &Meant<'_>,
+    ) -> Result<(), Refusal> {
+        let charges = charges.as_ref().map_err(|why| strange("its call cannot be read", why))?;
+        if charges.is_empty() || charges.len() != meant.items.len() {
+            let (does, should) = (charges.len(), meant.items.len());
+            let why = format!("it charges {does} subscriptions, but {should} were to be charged");
+            return Err(Refusal::of("charges", why));
+        }
+        for (told, item) in charges.iter().zip(meant.items) {
+            if let Some(field) = told.differs_from(item) {
+                let why = format!("its {field} of subscription {} differs", item.subscribe.0);
+                return Err(Refusal::of("charges", why));
+            }
+        }
+        let Some(tokens) = meant.tokens else { return Ok(()) };
+        if tokens.len() != meant.items.len() {
+            return Err(Refusal::of("tokens", "not every charge has a token"));
+        }
+        self.admit_batch(tokens.len())?;
+        check_once(meant.items)?;
+        let mut rows = charges.iter().zip(meant.items).zip(tokens);
+        rows.try_for_each(|((told, item), token)| self.check_charge(told.token, item, *token))
+    }
+
+    /// Whether what stands where nobody but an entry says who it is may stand there.
+    fn check_addresses(&self, addresses: &[(String, Address)]) -> Result<(), Refusal> {
+        let strange = |(name, stated): &&(String, Address)| {
+            self.limits.allowed.get(name).is_some_and(|allowed| !allowed.contains(stated))
+        };
+        let Some((name, stated)) = addresses.iter().find(strange) else { return Ok(()) };
+        let why = format!(
+            "its {name} is {}, which is not among those that are allowed",
+            self.spell(*stated)
+        );
+        Err(Refusal::of(self.key(&format!("allowed.{name}")), why))
+    }
+
+    fn check_charge(
+        &self,
+        told: Option<Address>,
+        item: &Item,
+        token: Address,
+    ) -> Result<(), Refusal> {
+        if told.is_some_and(|told| told != token) {
+            let why = format!("its token of subscription {} differs", item.subscribe.0);
+            return Err(Refusal::of("charges", why));
+        }
+        self.admit_one(item.subscribe, token, item.amount)
+    }
+
+    /// The tokens that may be charged, by the names of the configuration; none where any may be.
+    pub fn tokens(&self) -> impl Iterator<Item = (&str, Address)> {
+        self.limits.tokens.iter().map(|(name, limits)| (name.as_str(), limits.address))
+    }
+
+    fn spell(&self, address: Address) -> String {
+        spell_address(self.family, address)
+    }
+
+    /// The full path of a key of this policy.
+    pub fn key(&self, key: &str) -> String {
+        format!("chains.{}.policy.{key}", self.chain)
+    }
+}
+
+/// Whether no subscription, and no user of a plan, is charged twice: a request that names one twice is never
+/// admitted as that.
+fn check_once(items: &[Item]) -> Result<(), Refusal> {
+    let (mut ids, mut users) = (HashSet::new(), HashSet::new());
+    let again =
+        |item: &&Item| !(ids.insert(item.subscribe) & users.insert((item.key.plan, item.key.user)));
+    let Some(twice) = items.iter().find(again) else { return Ok(()) };
+    let why = format!("it charges subscription {} twice", twice.subscribe.0);
+    Err(Refusal::of("charges", why))
+}
+
+/// Of bytes that should never have come to be.
+fn strange(what: &str, why: &impl Error) -> Refusal {
+    Refusal::of("function", format!("{what}: {why}"))
+}
+
+#[cfg(test)]
+mod tests;
