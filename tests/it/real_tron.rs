@@ -325,6 +325,8 @@ async fn the_main_job(place: Place) {
     });
     merchant.proxy.heal();
     let signer = merchant.installation.start().await;
+    // What was swallowed may have been offered for another request: this one repeats, as callers do.
+    assert_eq!(signer.scheduler.bill(&body).await.code(), 1);
     promised.push("unheard".to_owned());
     for id in &promised {
         merchant.charged(&signer, id).await;
