@@ -1,5 +1,6 @@
 //! What blocks and pools tell of an account whose transactions nothing counts (TRON).
 
+use crate::ChainError;
 use alloy::primitives::B256;
 use billing::Foreign;
 use journal::LearntUpTo;
@@ -11,6 +12,9 @@ pub struct ReadFrom {
     pub since_ms: i64,
     /// The last block of which everything is learnt; none where none is.
     pub read: Option<LearntUpTo>,
+    /// Until when something can land that was signed elsewhere and is in no irrevocable block yet, Unix ms of blocks:
+    /// reading goes on until then. None where nothing like that is known.
+    pub rival_until_ms: Option<u64>,
 }
 
 /// What was found so far of the transactions that an old copy of the journal may not know.
@@ -42,6 +46,8 @@ pub struct Young {
     pub calls: Vec<YoungCall>,
     /// Whether something of the account waits in a pool, and its node does not tell what.
     pub untold: bool,
+    /// Why a node that should tell told nothing; none where every one did.
+    pub unread: Option<ChainError>,
 }
 
 /// A call of a contract that is in a block that can still be undone, or in a pool.
@@ -51,6 +57,7 @@ pub struct YoungCall {
     pub hash: B256,
     /// Whether it calls a contract that is billed through.
     pub bills: bool,
-    /// Whether it was signed after this process began.
-    pub rival: bool,
+    /// Until when it can land, Unix ms of blocks, where it was signed after this process began; none where it was
+    /// signed before.
+    pub rival_until_ms: Option<u64>,
 }

@@ -100,7 +100,8 @@ impl Lane {
     async fn read_on(&self) -> Result<Recall, Trouble> {
         let since_ms = self.doubt().unwrap_or_default();
         let read = self.journal.read_until(self.id()).await?;
-        Ok(self.chain.recall(ReadFrom { since_ms, read }).await?)
+        let rival_until_ms = self.young.rival_until_ms();
+        Ok(self.chain.recall(ReadFrom { since_ms, read, rival_until_ms }).await?)
     }
 
     fn blocks_read(&self, recall: &Recall) -> BlocksRead {

@@ -7,7 +7,7 @@ use alloy::primitives::B256;
 use billing::{YoungRuling, YoungUse};
 use chain::Young;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use tracing::debug;
 
 /// How often a lane reads new blocks while transactions of its own wait, ms of this machine.
@@ -22,8 +22,9 @@ pub(super) struct YoungKnown {
     known_ms: AtomicI64,
     /// Whether something is unknown, as far as the last look told.
     unknown: AtomicBool,
-    /// Whether any of that was signed after this process began.
-    rival: AtomicBool,
+    /// Until when any of that can land that was signed after this process began, Unix ms of blocks; 0 where nothing
+    /// of it was.
+    rival_until_ms: AtomicU64,
 }
 
 impl YoungKnown {
@@ -36,12 +37,17 @@ impl YoungKnown {
     }
 
     pub(super) fn has_rival(&self) -> bool {
-        self.rival.load(Ordering::Relaxed)
+        self.rival_until_ms().is_some()
+    }
+
+    /// Until when something can land that was signed elsewhere after this process began, Unix ms of blocks.
+    pub(super) fn rival_until_ms(&self) -> Option<u64> {
+        Some(self.rival_until_ms.load(Ordering::Relaxed)).filter(|ms| *ms > 0)
     }
 
     /// Nobody else signs with the key any more.
     pub(super) fn forget_rival(&self) {
-        self.rival.store(false, Ordering::Relaxed);
+        self.rival_until_ms.store(0, Ordering::Relaxed);
     }
 
     /// Goes on where another lane of the account has left off.
@@ -64,15 +70,17 @@ impl Lane {
             return Ok(true);
         }
         let (ours, only_blocks) = (self.hashes(), later && own_waits);
-        let told = match self.chain.young((!only_blocks).then_some(&ours)).await {
-            Ok(told) => told,
-            Err(error) if settled && !in_doubt => {
-                debug!(%error, "new blocks could not be read; that is tried again");
+        let told = self.chain.young((!only_blocks).then_some(&ours)).await;
+        let told = told.unwrap_or_else(|error| Young { unread: Some(error), ..Young::default() });
+        let unknown = self.unknown_young(&told, later).await?;
+        match told.unread {
+            Some(error) if !unknown && settled && !in_doubt => {
+                debug!(%error, "new blocks could not be read of every node; that is tried again");
                 return Ok(true);
             }
-            Err(error) => return Err(error.into()),
-        };
-        let unknown = self.unknown_young(&told, later).await?;
+            Some(error) if !unknown => return Err(error.into()),
+            Some(_) | None => {}
+        }
         self.young.unknown.store(unknown, Ordering::Relaxed);
         let closed = settled || self.journal.was_closed();
         let explained = own_waits && closed;
@@ -97,9 +105,9 @@ impl Lane {
     async fn unknown_young(&self, told: &Young, only_bills: bool) -> Result<bool, Trouble> {
         let counts = || told.calls.iter().filter(|call| call.bills || !only_bills);
         let unknown = self.journal.unknown(counts().map(|call| call.hash).collect()).await?;
-        if counts().any(|call| call.rival && unknown.contains(&call.hash)) {
-            self.young.rival.store(true, Ordering::Relaxed);
-        }
+        let rivals = counts().filter(|call| unknown.contains(&call.hash));
+        let until_ms = rivals.filter_map(|call| call.rival_until_ms).max().unwrap_or(0);
+        self.young.rival_until_ms.fetch_max(until_ms, Ordering::Relaxed);
         Ok(!unknown.is_empty())
     }
 

@@ -113,6 +113,42 @@ async fn on_tron_the_other_is_noticed_while_own_transactions_wait() {
     assert_eq!(town.payments(&town.people[1]).await, 1, "by the other, whose charge is not final");
 }
 
+/// The other bills on, and what waits in the pool lands in a block behind all that had to be read for its first bill.
+#[tokio::test]
+async fn on_tron_the_other_is_learnt_though_it_lands_when_all_before_it_is_read() {
+    let town = town(Family::Tron).await;
+    let elsewhere = another(&town);
+    let (first, second) = (elsewhere.start().await, town.signer().await);
+    for signer in [&first, &second] {
+        eventually("both are open", async || lane(signer).await == "ok").await;
+    }
+    town.tron().solidify_at(unix_ms() + 9_000);
+    town.noticed().await;
+    let one = post(&town, &first, 0).await.tx_hash();
+    town.anvil.mine(1).await;
+    eventually("the other is noticed", async || lane(&second).await != "ok").await;
+    let began = town.tron().now_ms();
+    town.tron().solidify_at(began + 35_000);
+    town.noticed().await;
+    let two = post(&town, &first, 1).await.tx_hash();
+    first.terminate().await;
+    town.noticed().await;
+    town.tron().solidify_without_the_pool(began + 80_000);
+    town.noticed().await;
+    assert_ne!(lane(&second).await, "ok", "something waits in the pool");
+    town.anvil.mine(1).await;
+    town.noticed().await;
+    town.tron().solidify_at(town.tron().now_ms());
+    town.noticed().await;
+    town.noticed().await;
+    outlive(&town).await;
+    opens(&town, &second).await;
+    for (place, hash) in [one, two].into_iter().enumerate() {
+        assert_eq!(post(&town, &second, place).await.tx_hash(), hash, "{place}");
+    }
+    town.assert_paid(&[1, 1, 0]).await;
+}
+
 /// On TRON with transactions that live for a minute, and time to outlive them.
 async fn town(family: Family) -> Town {
     use crate::world::anvil::Mining;

@@ -121,6 +121,13 @@ impl TronWorld {
         self.node.node().chain().set_stride(stride);
     }
 
+    /// The same, while the witnesses take nothing of what waits in the pool.
+    pub(crate) fn solidify_without_the_pool(&self, time_ms: u64) {
+        self.node.configure(|options| options.isolated = true);
+        self.solidify_at(time_ms);
+        self.node.configure(|options| options.isolated = false);
+    }
+
     /// The transactions of an account: those in blocks, and those in the pool, by id.
     pub(crate) fn transactions_of(&self, owner: Address) -> (Vec<B256>, Vec<B256>) {
         transactions_of(&self.node, owner)

@@ -88,10 +88,15 @@ impl TronChain {
     pub(super) async fn read_on(&self, from: ReadFrom) -> Result<Recall, ChainError> {
         let head = self.current().await?;
         let mut state = self.reading.lock().await;
-        let reading = match state.take() {
+        let mut reading = match state.take() {
             Some(reading) => reading,
             None => self.begin_reading(from, &head).await?,
         };
+        if let Some(until_ms) = from.rival_until_ms {
+            // It may land behind all that had to be read for what was signed before.
+            let longest_ms = head.newest.time_ms.saturating_add(self.life_ms());
+            reading.meets_rival(until_ms.min(longest_ms));
+        }
         self.proceed(&mut state, reading, &head).await
     }
 

@@ -115,7 +115,14 @@ impl TronChain {
         let told = join_all(asked).await;
         let mut young = Young::default();
         for (node, told) in told {
-            let NodeTold { young: here, read, others } = told?;
+            let NodeTold { young: here, read, others } = match told {
+                Ok(told) => told,
+                // What the others tell of is known all the same.
+                Err(error) => {
+                    young.unread.get_or_insert(error);
+                    continue;
+                }
+            };
             young.calls.extend(here.calls);
             young.untold |= here.untold;
             state.read.insert(node, read);
@@ -139,7 +146,7 @@ impl TronChain {
         let TronLook { newest, used_ms, .. } = head.told_by(node).ok_or_else(unread)?;
         // What uses the account in a block bears the time of the block before.
         if *used_ms < read.last.time_ms {
-            let young = Young { calls: read.tell(&head.solid), untold: false };
+            let young = Young { calls: read.tell(&head.solid), ..Young::default() };
             read.nothing_since(&head.solid);
             return Ok(NodeTold { young, read, others: Vec::new() });
         }
@@ -150,7 +157,7 @@ impl TronChain {
             newest = newest_of(self.api_of(node), Side::Full).await?;
         }
         let mut read = self.read_up_to(node, &newest, (read, head)).await?;
-        let mut young = Young { calls: pool.calls, untold: pool.untold };
+        let mut young = Young { calls: pool.calls, untold: pool.untold, unread: None };
         young.calls.extend(read.tell(&head.solid));
         Ok(NodeTold { young, read, others: pool.others })
     }
@@ -230,7 +237,8 @@ impl TronChain {
 
     fn young_call(&self, hash: B256, call: &OwnCall, head: &TronHead) -> YoungCall {
         let bills = self.account.profiles.bills_through(call.to);
-        YoungCall { hash, bills, rival: call.expires_ms > self.dead_after(head) }
+        let rival_until_ms = Some(call.expires_ms).filter(|ms| *ms > self.dead_after(head));
+        YoungCall { hash, bills, rival_until_ms }
     }
 
     /// What waits in this node's pool and is neither `ours` nor known to be another's.
