@@ -2,9 +2,9 @@
 //! EVM, in any pool when the copy came back. Where every pool is blind no Signer can know of it.
 
 use crate::dice::Fault;
-use crate::world::World;
+use crate::world::{Side, World};
 use alloy::consensus::Transaction as _;
-use alloy::primitives::B256;
+use alloy::primitives::keccak256;
 use sandbox_chains::eth::pool;
 use sandbox_chains::evm::{Evm, decode};
 use sandbox_chains::node::Node;
@@ -83,7 +83,24 @@ impl World {
     }
 
     /// Whether a caller who sends these bytes brings back what nobody can see.
-    pub(crate) fn is_out_of_sight(&self, hash: B256) -> bool {
-        self.forgotten.contains(&hash) && !self.in_sight.iter().any(|one| *one.tx_hash() == hash)
+    /// On TRON a journal that is known to be an old copy waits until such bytes can land no more.
+    pub(crate) fn is_out_of_sight(&self, side: Side, raw: &[u8]) -> bool {
+        match side {
+            Side::Evm => {
+                let hash = keccak256(raw);
+                self.forgotten.contains(&hash)
+                    && !self.in_sight.iter().any(|one| *one.tx_hash() == hash)
+            }
+            Side::Tron => {
+                let Ok(tx) = TronTx::decode(raw) else { return false };
+                let shows = |node: &TronNode| {
+                    let chain = node.node().chain();
+                    chain.find(&tx.id).is_some() || chain.pool().get(&tx.id).is_some()
+                };
+                self.watch.marked
+                    && self.forgotten.contains(&tx.id)
+                    && !self.tron.members.iter().any(shows)
+            }
+        }
     }
 }

@@ -105,7 +105,10 @@ impl Files {
         if self.newer && self.can_be_learnt("newer", world) && world.fault("both", Fault::NewerBack)
         {
             self.newer = false;
-            self.put_back("newer", comes_with_its_mark(world), world);
+            // What the copy has sent meanwhile may wait in the place of a batch that the newer one has open.
+            let alone =
+                self.attempts("live").iter().all(|one| self.attempts("newer").contains(one));
+            self.put_back("newer", comes_with_its_mark(world) && alone, world);
         } else if self.backup
             && self.can_be_learnt("backup", world)
             && world.fault("both", Fault::OldCopy)

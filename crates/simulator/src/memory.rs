@@ -76,6 +76,8 @@ pub(crate) struct Watch {
     pub(crate) receipts: Receipts,
     /// How often the journal that was put back was noticed to be a copy, where its mark says that it is one.
     pub(crate) unnoticed: Option<i64>,
+    /// Whether the journal that was put back last came with a mark that fits it.
+    pub(crate) marked: bool,
     /// What the journal cannot tell.
     pub(crate) unproven: Unproven,
     /// How many signatures were made since the last that the journal took.
@@ -167,6 +169,7 @@ impl Watch {
         let reached = words.get(1).and_then(|rows| rows.parse().ok()).unwrap_or(0);
         let names = [words.first(), words.get(2)].into_iter().flatten().any(|name| **name == boot);
         let fits = words.is_empty() || (names && rows >= reached);
+        self.marked = fits;
         self.unnoticed = (!fits).then(|| restorations(conn));
     }
 }

@@ -8,7 +8,7 @@ use crate::world::{NODES, Side, World};
 use alloy::consensus::transaction::Recovered;
 use alloy::consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
 use alloy::eips::eip2718::Encodable2718 as _;
-use alloy::primitives::{Address, Signature, TxKind, U256, keccak256};
+use alloy::primitives::{Address, Signature, TxKind, U256};
 use alloy::signers::SignerSync as _;
 use alloy::signers::local::PrivateKeySigner;
 use sandbox_chains::eth;
@@ -64,7 +64,7 @@ impl World {
             // They are in the order in which they were handed out.
             let which = self.dice.place(due);
             let (side, raw, _) = self.handed_out[which].clone();
-            if side == Side::Tron || !self.is_out_of_sight(keccak256(&raw)) {
+            if !self.is_out_of_sight(side, &raw) {
                 self.send_straight(side, &raw);
             }
         }
