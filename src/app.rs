@@ -100,9 +100,6 @@ pub enum StartError {
     /// The webhook cannot be told anything.
     #[error("webhook: {0}")]
     Webhook(std::io::Error),
-    /// What callers ask cannot be passed on.
-    #[error("journal.peers: {0}")]
-    Peers(reqwest::Error),
     /// A caller is not usable.
     #[error("callers: {0}")]
     Caller(#[from] CallerError),

@@ -7,7 +7,6 @@ mod charges;
 mod control;
 mod events;
 mod figures;
-mod forward;
 mod guard;
 mod handshakes;
 mod health;
@@ -32,7 +31,6 @@ pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage, TokenNames, 
 use config::HttpConfig;
 use engine::Engine;
 pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
-pub use forward::Forwarder;
 pub use guard::forget_answers;
 pub use handshakes::{handshakes_of, uncounted_handshakes};
 use journal::{FullLedger, Refusals};
@@ -42,7 +40,6 @@ pub use troubles::watch_troubles;
 pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
 
 use axum::Router;
-use axum::http::HeaderName;
 use axum::http::request::Parts;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
@@ -69,9 +66,6 @@ const LONGEST_OPENING: Duration = Duration::from_secs(1);
 fn opens_after(opens_ms: i64) -> i64 {
     opens_ms.div_euclid(1000).saturating_add(1)
 }
-
-/// What a request bears that a Signer which stands by has passed on.
-const FORWARDED: HeaderName = HeaderName::from_static("x-pay-forwarded");
 
 /// What the handlers share.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use super::connect::Connected;
 use super::{Sockets, StartError, fitness, renewal, setup};
-use crate::http::{self, Forwarder, StandbyDoor};
+use crate::http::{self, StandbyDoor};
 use config::Config;
 use door::serve;
 use journal::{Journal, Outbox, Standby, StandbySight, Turn};
@@ -56,7 +56,6 @@ async fn wait(
         never = follow => match never {},
         never = fitness::look_on(chains, &sight) => match never {},
     };
-    sight.is_over();
     Ok((journal, lobby))
 }
 
@@ -68,15 +67,12 @@ impl Lobby {
     ) -> Result<Self, StartError> {
         let limits = &config.http;
         let door = StandbyDoor::new(Arc::clone(sight), limits);
-        let forwarder = config.journal.peers().map(|peers| Forwarder::new(peers, limits));
-        let forwarder = forwarder.transpose().map_err(StartError::Peers)?;
-        let callers = door.passing_on(forwarder.map(Arc::new)).router();
         let (servers, stop) = (TaskTracker::new(), CancellationToken::new());
         let listener = sockets.listen_meanwhile(limits.listen)?;
         let (manners, handshakes) = (limits.manners(), http::uncounted_handshakes(limits));
         let address = listener.local_addr().unwrap_or(limits.listen);
         info!(%address, "standing by");
-        servers.spawn(serve(listener, callers, manners, handshakes, stop.clone()));
+        servers.spawn(serve(listener, door.router(), manners, handshakes, stop.clone()));
         if let Some(tls) = &limits.tls {
             servers.spawn(renewal::follow(Arc::clone(tls), stop.clone()));
         }

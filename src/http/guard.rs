@@ -6,7 +6,7 @@
 use super::answer::HttpReply;
 use super::budgets::{CallerBudget, UsedUp};
 use super::turned_away::TurnedAway;
-use super::{AppState, FORWARDED, sampled, signed_parts};
+use super::{AppState, sampled, signed_parts};
 use crate::auth::{Answered, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER, sign_answer};
 use crate::telemetry::{ANYBODY, Billed, NOBODY};
 use axum::body::{Body, Bytes, to_bytes};
@@ -331,9 +331,6 @@ fn from_this_machine(headers: &HeaderMap) -> Result<(), &'static str> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     if headers.contains_key(header::ORIGIN) {
         return Err("there is an Origin");
-    }
-    if headers.contains_key(FORWARDED) {
-        return Err("another Signer has passed it on");
     }
     if text(header::HOST).is_some_and(|host| !is_loopback(host)) {
         return Err("the Host is no loopback address");

@@ -1,14 +1,13 @@
-//! What a process says that stands by: that it lives, that it is not ready, and who is. Nothing here knows a lane.
-//! What a caller asks is passed on to the one that serves, where the way to it is known.
+//! The answers of a process that stands by: alive, not ready, and the name of the instance that serves. A caller's
+//! request hears 503, and nothing here knows a lane.
 
-use super::forward::Forwarder;
 use super::health::{certificate, live, openapi, readable};
 use super::instances::{shown, state};
 use super::page::file;
 use super::turned_away::TurnedAway;
 use crate::telemetry::stands_by;
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
@@ -19,14 +18,6 @@ use host::tls::Tls;
 use journal::{Instance, StandbySight};
 use serde_json::json;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::sleep;
-
-/// After how long nothing is passed on to a Signer that says nothing.
-const SILENT: Duration = Duration::from_secs(3);
-
-/// How often it is looked whether somebody else serves, while an answer is waited for.
-const ROLL_READ: Duration = Duration::from_millis(250);
 
 /// What is asked of a standby.
 #[derive(Clone, Debug)]
@@ -35,20 +26,12 @@ pub struct StandbyDoor {
     page: bool,
     /// The certificate of the port of callers, where that has one.
     tls: Option<Arc<Tls>>,
-    /// The way to the others; none on a port that no caller comes in at.
-    forwarder: Option<Arc<Forwarder>>,
 }
 
 impl StandbyDoor {
     /// Of a process that sees this.
     pub fn new(sight: Arc<StandbySight>, limits: &HttpConfig) -> Self {
-        Self { sight, page: limits.page, tls: limits.tls.clone(), forwarder: None }
-    }
-
-    /// The same where callers come in.
-    #[must_use]
-    pub fn passing_on(&self, forwarder: Option<Arc<Forwarder>>) -> Self {
-        Self { forwarder, ..self.clone() }
+        Self { sight, page: limits.page, tls: limits.tls.clone() }
     }
 
     /// The routes of a port.
@@ -106,29 +89,15 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// What callers ask goes to the one that serves. Everything else is turned away.
-async fn turned_away(State(door): State<StandbyDoor>, request: Request) -> Response {
-    let said = door.sight.sentence();
-    let serves = door.sight.instances().into_iter().find(|instance| instance.serves);
-    match (door.forwarder, serves) {
-        (Some(forwarder), Some(Instance { name, start, silent, .. })) if silent < SILENT => {
-            let ended = ends(&door.sight, &start);
-            forwarder.pass_on(&name, said, ended, request).await
-        }
-        (Some(_), Some(_)) | (None, _) | (_, None) => TurnedAway::StandsBy(said).into_response(),
-    }
-}
-
-/// Waits until the start of this name does not serve any more.
-async fn ends(sight: &StandbySight, start: &str) {
-    while sight.is_served_by(start) {
-        sleep(ROLL_READ).await;
-    }
+/// 503 with code 0: nothing was signed. A balancer or the caller finds the instance that serves by `/health/ready`.
+async fn turned_away(State(door): State<StandbyDoor>) -> Response {
+    TurnedAway::StandsBy(door.sight.sentence()).into_response()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn what_another_machine_has_written_is_text_on_the_page() {

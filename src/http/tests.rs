@@ -1,7 +1,6 @@
 //! The routes, and the document that describes them to machines.
 
 mod events;
-mod forward;
 mod ledger;
 mod operators;
 mod pages;

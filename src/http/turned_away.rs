@@ -29,7 +29,9 @@ pub(super) enum TurnedAway {
         "these signed bytes were answered before, and the answer is not kept any more: sign them again"
     )]
     AnsweredBefore,
-    #[error("this Signer signs nothing at present, and another does: {0}")]
+    #[error(
+        "this Signer signs nothing at present, and another does; /health/serving of each tells which: {0}"
+    )]
     StandsBy(String),
     #[error("these signed bytes are being answered elsewhere, and that takes long: ask again")]
     StillJudged,

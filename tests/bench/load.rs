@@ -33,13 +33,6 @@ impl Measured {
         self.latencies.len() as f64 / self.took.as_secs_f64()
     }
 
-    /// Takes in another turn of the same load.
-    pub(crate) fn take(&mut self, other: Self) {
-        self.took += other.took;
-        self.latencies.extend(other.latencies);
-        self.latencies.sort();
-    }
-
     /// How many requests were answered.
     pub(crate) fn requests(&self) -> usize {
         self.latencies.len()

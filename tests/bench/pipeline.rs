@@ -34,7 +34,6 @@ mod world {
 mod beside;
 mod chain_costs;
 mod load;
-mod peers;
 mod split;
 mod stage;
 mod store;
@@ -61,8 +60,7 @@ async fn main() {
     // `-- 100 16` measures that row alone; `-- --memory 200000` what is held after so many requests;
     // `-- --nodes` one node and three; `-- --store` a key in a store that takes its
     // time; `-- --split` keys in a process of their own; `-- --chain-costs` gas and energy of a charge;
-    // `-- --footprint` start and memory at rest; `-- --peers` what a standby passes on, which needs a server
-    // (`SIGNER_TEST_JOURNAL=server tests/postgres.sh cargo bench …`, with the feature `postgres`).
+    // `-- --footprint` start and memory at rest.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
     let has = |flag: &str| arguments.iter().any(|one| one == flag);
@@ -80,9 +78,6 @@ async fn main() {
     }
     if has("--split") {
         return split::beside_one_process().await;
-    }
-    if has("--peers") {
-        return peers::straight_and_passed_on().await;
     }
     if has("--store") {
         return store::beside_a_keystore().await;

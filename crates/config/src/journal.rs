@@ -2,7 +2,6 @@
 
 use super::faults::Reported;
 use super::kinds::{optional_time, path, size, text, time, whole};
-use super::peers::Peers;
 use super::reader::TableReader;
 use super::{DatabaseUrl, millis, seconds, secret};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -69,17 +68,7 @@ impl BackupPlan {
         let directory = reader.optional("backup_dir", &path("the path of a directory for backups"));
         let every = reader.get("backup_every", &time(seconds(1)..=seconds(30 * 86_400)));
         let keep = reader.get("backup_keep", &whole(1..=10_000));
-        let replaced = if reader.has("copy_dir") {
-            reader.know(&["copy_dir"]);
-            let problem = "not understood any more: set journal.backup_dir, where a whole backup is made every \
-                           journal.backup_every; whoever must not lose a second has the journal on a PostgreSQL \
-                           server (docs/postgres.md)";
-            Err(reader.fault("copy_dir", problem))
-        } else {
-            Ok(())
-        };
         let (directory, every, keep) = (directory?, every?, keep?);
-        replaced?;
         Ok(directory.map(|directory| Self { directory, every, keep }))
     }
 }
@@ -99,8 +88,6 @@ pub struct JournalServer {
     pub instance: Option<String>,
     /// After how long another Signer that says nothing is taken for gone: 3 s to 10 min.
     pub takeover_after: Duration,
-    /// Where the Signers on this journal listen; none where what callers ask a standby is not passed on.
-    pub peers: Option<Peers>,
     /// No refusals are kept with less than this free on the disk of the mark, in bytes: 1 MiB to 1 TiB.
     pub min_free_bytes: u64,
     /// How many commits may wait for the writer: 1 to 100000.
@@ -109,8 +96,23 @@ pub struct JournalServer {
     pub keep_refusals: Option<Duration>,
 }
 
+/// Keys of earlier versions, and what is set instead.
+const REMOVED: [(&str, &str); 3] = [
+    (
+        "copy_dir",
+        "set journal.backup_dir, where a whole backup is made every journal.backup_every; a journal that must \
+         not lose a second is kept by a PostgreSQL server (docs/postgres.md)",
+    ),
+    ("peers", NOT_PASSED_ON),
+    ("peers_authority_file", NOT_PASSED_ON),
+];
+
+const NOT_PASSED_ON: &str = "a Signer that stands by passes nothing on. A load balancer, or the caller itself, finds \
+    the one that serves by /health/serving (docs/postgres.md)";
+
 impl JournalPlace {
     pub(super) fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
+        let removed = refuse_removed(reader);
         let file = reader.optional("path", &path("the path of the journal file"));
         let mark = reader.optional("mark_path", &path("the path of the mark's file"));
         let backups = BackupPlan::read(reader);
@@ -124,8 +126,8 @@ impl JournalPlace {
         let timeout = reader.optional("timeout", &time(millis(1_000)..=seconds(60)));
         let instance = reader.optional("instance", &text("a short name", LONGEST_NAME));
         let takeover = reader.optional("takeover_after", &time(seconds(3)..=seconds(600)));
-        let peers = Peers::read(reader, instance.as_ref().ok().and_then(Option::as_deref));
         if !reader.has("url") && !reader.has("url_file") {
+            removed?;
             only_with_a_url(reader)?;
             return Ok(Self::File(JournalConfig {
                 path: file?.unwrap_or_else(|| USUAL_FILE.into()),
@@ -136,6 +138,7 @@ impl JournalPlace {
                 keep_refusals: keep_refusals?,
             }));
         }
+        removed?;
         let fits = fits_a_url(reader);
         let mark = mark.and_then(|mark| mark.ok_or_else(|| no_mark(reader)));
         let url = url.and_then(|url| url.ok_or_else(|| reader.fault("url", "missing")));
@@ -147,7 +150,6 @@ impl JournalPlace {
             timeout: timeout?.unwrap_or(USUAL_TIMEOUT),
             instance: instance?,
             takeover_after: takeover?.unwrap_or(USUAL_TAKEOVER),
-            peers: peers?,
             min_free_bytes: min_free_bytes?,
             queue_length: queue_length?,
             keep_refusals: keep_refusals?,
@@ -205,14 +207,6 @@ impl JournalPlace {
         }
     }
 
-    /// Where the Signers that share it listen, where that is known.
-    pub fn peers(&self) -> Option<&Peers> {
-        match self {
-            Self::File(_) => None,
-            Self::Server(server) => server.peers.as_ref(),
-        }
-    }
-
     /// What it is, in a word: `file` or `server`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -249,16 +243,21 @@ fn read_url(reader: &mut TableReader<'_>) -> Result<Option<DatabaseUrl>, Reporte
     Ok(read.and_then(|text| DatabaseUrl::parse(text.expose_secret()).ok()))
 }
 
+/// Reports every key of `REMOVED` that the file sets.
+fn refuse_removed(reader: &mut TableReader<'_>) -> Result<(), Reported> {
+    let mut refused = Ok(());
+    for (key, instead) in REMOVED {
+        if reader.has(key) {
+            reader.know(&[key]);
+            refused = Err(reader.fault(key, format!("not understood any more: {instead}")));
+        }
+    }
+    refused
+}
+
 /// What says nothing of a journal in a file.
 fn only_with_a_url(reader: &TableReader<'_>) -> Result<(), Reported> {
-    let of_a_server = [
-        "authority_file",
-        "instance",
-        "peers",
-        "peers_authority_file",
-        "takeover_after",
-        "timeout",
-    ];
+    let of_a_server = ["authority_file", "instance", "takeover_after", "timeout"];
     let stated = of_a_server.into_iter().filter(|key| reader.has(key));
     let faults: Vec<Reported> =
         stated.map(|key| reader.fault(key, "goes with journal.url alone")).collect();

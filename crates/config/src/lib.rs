@@ -19,7 +19,6 @@ mod kinds;
 mod l1_fee;
 mod layers;
 mod nodes;
-mod peers;
 mod places;
 mod policy;
 mod profiles;
@@ -61,7 +60,6 @@ pub use keys::{
     VaultProof,
 };
 pub use l1_fee::L1Fee;
-pub use peers::Peers;
 pub use policy::{PolicyConfig, TokenLimits};
 pub use reload::Changes;
 pub use replacement::Replacement;
@@ -241,11 +239,6 @@ impl Config {
             if let Ok(unsigned) = unsigned {
                 let heard_at = http.as_ref().map(|http| http.listen);
                 check_doors(root, unsigned, callers.as_deref(), heard_at);
-                if let (Ok(http), Some(_)) =
-                    (&http, journal.as_ref().ok().and_then(|it| it.peers()))
-                {
-                    Peers::check_doors(root, unsigned, http);
-                }
                 if let (true, Some(chain)) = (unsigned, &chains.non_test_chain) {
                     let problem = format!(
                         "true only goes with test chains, and {chain} is not marked as one: describe a \

@@ -4,7 +4,6 @@ use super::instances::{Instance, Roll};
 use super::{Journal, OpenError};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 
 /// Whose turn it is to serve.
@@ -41,16 +40,14 @@ pub struct StandbySight {
     pub(super) misbound: Mutex<Option<String>>,
     pub(super) told: Mutex<Option<String>>,
     pub(super) unfit: Mutex<Option<String>>,
-    /// Whether this process has the journal by now.
-    pub(super) over: AtomicBool,
 }
 
 impl Default for StandbySight {
     /// Nobody is counted on who has not looked yet.
     fn default() -> Self {
         let unfit = Mutex::new(Some("its chains were not looked at yet".to_owned()));
-        let (roll, trouble, misbound, told, over) = Default::default();
-        Self { roll, trouble, misbound, told, unfit, over }
+        let (roll, trouble, misbound, told) = Default::default();
+        Self { roll, trouble, misbound, told, unfit }
     }
 }
 
@@ -63,17 +60,6 @@ impl StandbySight {
     /// Who is there.
     pub fn instances(&self) -> Vec<Instance> {
         self.roll.all()
-    }
-
-    /// Is told that this process has the journal.
-    pub fn is_over(&self) {
-        self.over.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the start of this name serves, as far as is known here.
-    pub fn is_served_by(&self, start: &str) -> bool {
-        let serves = |one: &Instance| one.serves && one.start == start;
-        !self.over.load(Ordering::Relaxed) && self.instances().iter().any(serves)
     }
 
     /// Whether it could take the journal over now, and bill with it.

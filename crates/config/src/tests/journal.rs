@@ -67,6 +67,14 @@ mod on_a_server {
                 "copy_dir = 'a'".to_owned(),
                 "journal.copy_dir: not understood any more: set journal.backup_dir",
             ),
+            (
+                "peers = { a = 'https://a' }".to_owned(),
+                "journal.peers: not understood any more: a Signer that stands by passes nothing on",
+            ),
+            (
+                "peers_authority_file = 'a'".to_owned(),
+                "journal.peers_authority_file: not understood any more",
+            ),
             ("backup_dri = 'a'".to_owned(), "did you mean \"backup_dir\"?"),
             ("backup_every = '0s'".to_owned(), "journal.backup_every: "),
             ("backup_keep = 0".to_owned(), "journal.backup_keep: "),
@@ -81,74 +89,6 @@ mod on_a_server {
             assert!(found.contains(told) && found.starts_with("journal."), "{found}");
             assert!(!found.contains("hunter2"), "{found}");
         }
-    }
-
-    #[test]
-    fn its_signers_reach_each_other_where_nobody_listens_or_slips_in() {
-        let peers = |lines: &str| with(&format!("{MARK}\n{URL}\n{lines}"));
-        let config =
-            load(&peers("peers = { a = 'https://a.example/', b = 'http://10.0.0.1:99' }"), &[]);
-        let config = config.unwrap();
-        let urls = &config.journal.peers().unwrap().urls;
-        assert_eq!(urls.values().collect::<Vec<_>>(), ["https://a.example", "http://10.0.0.1:99"]);
-        assert!(load(&peers(""), &[]).unwrap().journal.peers().is_none());
-        let public =
-            ["http://8.8.8.8", "http://[2001:db8::1]:9"].map(|url| (url, "public address"));
-        let more = ["https://a.example/x", "https://a.example/?x", "https://a:hunter2@b"];
-        let more = more.map(|url| (url, "says more than scheme, host and port"));
-        let none =
-            [("ws://a", "is no http or https URL"), ("a.example:80", "is no http or https URL")];
-        for (url, told) in public.into_iter().chain(more).chain(none) {
-            let found = complaints(&peers(&format!("peers = {{ a = '{url}' }}")), &[]);
-            assert!(
-                found.starts_with("journal.peers.a: ") && found.contains(told),
-                "{url}: {found}"
-            );
-            assert!(!found.contains("hunter2"), "{found}");
-        }
-        for (lines, told) in [
-            (
-                "instance = 'c'\npeers = { a = 'https://a' }",
-                "journal.instance: is not among journal.peers (a)",
-            ),
-            (
-                "peers_authority_file = '/nowhere'",
-                "journal.peers_authority_file: /nowhere: No such file",
-            ),
-            (
-                "peers = { a = 'https://a' }\npeers_authority_file = 'Cargo.toml'",
-                "holds no certificate",
-            ),
-        ] {
-            let found = complaints(&peers(lines), &[]);
-            assert!(found.contains(told), "{found}");
-        }
-        let text = peers("peers = { a = 'https://a' }");
-        let found = complaints(&text, &[("SIGNER__ALLOW_UNAUTHENTICATED", "true")]);
-        assert!(found.contains("journal.peers: does not go with allow_unauthenticated"), "{found}");
-        let found = complaints(&with("peers = { a = 'https://a' }"), &[]);
-        assert!(found.contains("journal.peers: goes with journal.url alone"), "{found}");
-    }
-
-    #[test]
-    fn a_certificate_of_a_caller_goes_no_further_than_its_handshake() {
-        let room = tempfile::tempdir().unwrap();
-        let key = rcgen::KeyPair::generate().unwrap();
-        let certificate = rcgen::CertificateParams::new(vec!["a".to_owned()]).unwrap();
-        let certificate = certificate.self_signed(&key).unwrap().pem();
-        let certificate = file_of_mode(&room, "certificate", &certificate, 0o644);
-        let key = closed_file(&room, "key", &key.serialize_pem());
-        let lines = format!(
-            "{MARK}\n{URL}\npeers = {{ a = 'https://a' }}\npeers_authority_file = {certificate:?}\n\
-             [http.tls]\ncertificate_file = {certificate:?}\nkey_file = {key:?}\n"
-        );
-        let config = load(&with(&lines), &[]).unwrap();
-        assert_eq!(config.journal.peers().unwrap().authorities.as_ref().map(Vec::len), Some(1));
-        let found = complaints(&with(&format!("{lines}client_ca_file = {certificate:?}")), &[]);
-        assert!(
-            found.starts_with("journal.peers: does not go with http.tls.client_ca_file"),
-            "{found}"
-        );
     }
 
     #[test]
