@@ -108,7 +108,7 @@ pub enum StartError {
     Listen {
         /// `http.listen` or `http.health_listen`.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's message.
         problem: std::io::Error,
     },
     /// Callers would wait in a socket that nobody listens to.
@@ -122,7 +122,7 @@ pub enum StartError {
 /// A Signer at work.
 #[derive(Debug)]
 pub struct Running {
-    /// Where it listens.
+    /// The listening address.
     pub address: SocketAddr,
     server: TaskTracker,
     stop_server: CancellationToken,

@@ -46,7 +46,7 @@ pub enum CallError {
     Unreadable {
         /// The HTTP status.
         http_status: u16,
-        /// What is wrong with it.
+        /// The problem that was found.
         why: String,
     },
     /// The answer does not prove to be the Signer's, and so it is none: what became of the request is unknown.
@@ -69,7 +69,7 @@ pub enum CallError {
     Entry {
         /// Counted from 1.
         page: u64,
-        /// What is wrong with it.
+        /// The problem that was found.
         why: String,
     },
 }

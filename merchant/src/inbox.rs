@@ -108,7 +108,7 @@ pub enum InboxError {
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's message.
         why: std::io::Error,
     },
     /// The address that events are handed on to is none.
@@ -116,7 +116,7 @@ pub enum InboxError {
     Onward {
         /// What was given.
         url: String,
-        /// What is wrong with it.
+        /// The problem that was found.
         why: String,
     },
 }

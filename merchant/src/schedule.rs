@@ -64,7 +64,7 @@ pub enum ScheduleError {
     Io {
         /// What was tried.
         what: &'static str,
-        /// What the system says.
+        /// The system's message.
         why: std::io::Error,
     },
     /// `--once` could not do everything. What it did is durable.

@@ -37,7 +37,7 @@ pub enum StoreError {
     /// The file is something else, or of another version.
     #[error("{path} is no {name} of this version")]
     Foreign {
-        /// Where it is.
+        /// The location.
         path: PathBuf,
         /// What it should be.
         name: &'static str,
@@ -56,9 +56,9 @@ pub enum StoreError {
     /// The file system refused.
     #[error("{path} cannot be used: {why}")]
     File {
-        /// Where it is.
+        /// The location.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         why: io::Error,
     },
     /// The database refused. What was being written may or may not be on disk: end the process, and

@@ -21,24 +21,24 @@ pub(crate) enum Control {
     Status,
     /// Move time on by months of thirty days.
     Month {
-        /// How many.
+        /// The number of them.
         #[arg(default_value_t = 1)]
         count: u64,
     },
     /// Move time on by days.
     Day {
-        /// How many.
+        /// The number of them.
         #[arg(default_value_t = 1)]
         count: u64,
     },
     /// Move time on by seconds.
     Advance {
-        /// How many.
+        /// The number of them.
         seconds: u64,
     },
     /// Make blocks on both chains at once.
     Blocks {
-        /// How many.
+        /// The number of them.
         #[arg(default_value_t = 1)]
         count: u64,
     },

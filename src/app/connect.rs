@@ -33,7 +33,7 @@ impl std::error::Error for ConnectError {}
 #[derive(Debug)]
 pub(super) struct Connected {
     pub(super) config: ChainConfig,
-    /// How open batches are treated.
+    /// The rules by which open batches are treated.
     pub(super) rules: Rules,
     /// The chain as the first account that signs sees it.
     pub(super) chain: Arc<dyn Inspect>,

@@ -38,9 +38,9 @@ pub enum NoFirstConfig {
     /// It cannot be written.
     #[error("{path} cannot be written: {problem}")]
     Unwritable {
-        /// Where.
+        /// The location.
         path: String,
-        /// What the system says.
+        /// The system's message.
         problem: io::Error,
     },
     /// No secret could be made.

@@ -49,7 +49,7 @@ pub enum HoldError {
     /// Somebody else than the owner of the socket asks.
     #[error("user {asks} asks for keys over a socket of user {owner}, who alone may")]
     Stranger {
-        /// Who asks.
+        /// The user who asks.
         asks: u32,
         /// Whose socket it is.
         owner: u32,

@@ -44,7 +44,7 @@ pub enum RemoteError {
     Unreached {
         /// Where it was looked for.
         server: String,
-        /// What went wrong.
+        /// The failure.
         problem: reqwest::Error,
     },
     /// It answered something else than a Signer does.
@@ -82,7 +82,7 @@ pub enum RemoteError {
     /// It did not do it.
     #[error("the Signer at {server} says: {msg}")]
     Refused {
-        /// Where it is.
+        /// The location.
         server: String,
         /// Its words.
         msg: String,

@@ -4,7 +4,7 @@ use billing::{Again, Rules};
 use config::{FamilyConfig, Replacement};
 use std::time::Duration;
 
-/// How open batches are treated.
+/// The rules by which open batches are treated.
 pub(super) fn rules(family: &FamilyConfig) -> Rules {
     match family {
         FamilyConfig::Evm(evm) => {

@@ -86,7 +86,7 @@ pub(super) fn of_all_chains(door: &AppState, sent: &Instruction) -> Result<(), T
     }
 }
 
-/// What a person found out about a charge that the chain does not tell of.
+/// A person's finding on a charge that the chain does not tell of.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ResolveRequest {

@@ -64,7 +64,7 @@ pub struct EventRow {
     pub block: Option<u64>,
     /// That block's time, Unix seconds.
     pub block_time: Option<u64>,
-    /// Who did it.
+    /// The person who did it.
     pub by: Option<String>,
     /// Why.
     pub why: Option<String>,

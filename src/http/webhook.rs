@@ -59,7 +59,7 @@ pub struct SetAsideRow {
     pub cursor: String,
     /// When it was set aside, Unix seconds.
     pub at: i64,
-    /// What was answered last.
+    /// The last answer.
     pub why: String,
     /// The event as it was sent.
     pub event: Box<RawValue>,

@@ -39,7 +39,7 @@ pub(super) enum Malformed {
 pub(super) struct Posted {
     /// The caller's name for the request.
     pub(super) request_id: Option<RequestId>,
-    /// What to do when some cannot be charged.
+    /// The action when some entries cannot be charged.
     pub(super) mode: Mode,
     /// Stop before signing.
     pub(super) dry_run: bool,

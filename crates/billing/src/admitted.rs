@@ -22,7 +22,7 @@ pub struct Admitted {
     pub plan: PlanId,
     /// The user's record on chain.
     pub user: UserHash,
-    /// How the caller wrote it, to be echoed.
+    /// The entry's spelling as the caller wrote it, echoed in answers.
     pub spelling: Spelling,
     values: Values,
 }
@@ -64,7 +64,7 @@ impl Admitted {
         self.whole("amount")
     }
 
-    /// What it says of the charge besides its key and amount.
+    /// Returns the terms of the charge besides its key and amount.
     pub fn terms(&self) -> ChargeTerms {
         let address = |name| self.value(name).and_then(DynSolValue::as_address);
         ChargeTerms {
@@ -108,20 +108,20 @@ pub fn whole_number(value: &DynSolValue) -> Option<U256> {
 /// One subscription in one period, with all that the contract call needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// What the caller stated, with what the chain supplied filled in.
+    /// The entry as the caller stated it, with the values that the chain supplied filled in.
     pub entry: Admitted,
     /// The billing period.
     pub period: Period,
-    /// What is charged, in token base units.
+    /// The amount to charge, in token base units.
     pub amount: U256,
-    /// Whose tokens.
+    /// The wallet that holds the tokens.
     pub wallet: Address,
     /// Which token.
     pub token: Address,
 }
 
 impl Charge {
-    /// What nobody may be charged for twice.
+    /// The key under which nobody may be charged twice.
     pub fn key(&self) -> ChargeKey {
         ChargeKey { plan: self.entry.plan, user: self.entry.user, period: self.period }
     }

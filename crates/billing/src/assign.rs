@@ -23,7 +23,7 @@ pub fn account_of(
 }
 
 impl Entry {
-    /// What names its subscription on the chain.
+    /// Returns the plan and the user, which name the entry's subscription on the chain.
     pub fn subscription(&self) -> (PlanId, UserHash) {
         (self.plan, self.user)
     }

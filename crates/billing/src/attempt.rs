@@ -11,19 +11,19 @@ use strum::{EnumIter, EnumString, IntoStaticStr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BatchId(pub i64);
 
-/// What a charge is besides its key and amount, as far as it is known.
+/// The terms of a charge besides its key and amount, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChargeTerms {
     /// The version of the plan.
     pub plan_version: Option<U256>,
-    /// Whose tokens.
+    /// The wallet that holds the tokens.
     pub wallet: Option<Address>,
     /// Which token.
     pub token: Option<Address>,
 }
 
 impl ChargeTerms {
-    /// Whether nothing that both know differs.
+    /// Returns true if no term that both know differs.
     pub fn agree_with(&self, other: &Self) -> bool {
         fn agree<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
             a.zip(b).is_none_or(|(a, b)| a == b)
@@ -39,7 +39,7 @@ impl ChargeTerms {
 pub struct Item {
     /// The subscription.
     pub subscribe: SubscribeId,
-    /// What nobody may be charged for twice.
+    /// The key under which nobody may be charged twice.
     pub key: ChargeKey,
     /// Token base units.
     pub amount: U256,
@@ -54,11 +54,11 @@ pub struct Signed {
     pub hash: B256,
     /// The bytes that go on the wire.
     pub raw: Vec<u8>,
-    /// What it may cost at most: gas on EVM, sun on TRON.
+    /// The most that the transaction may cost: gas on EVM, sun on TRON.
     pub gas_required: u64,
 }
 
-/// What an attempt does when it lands.
+/// The effect of an attempt when it lands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptKind {
     /// Charges the batch.
@@ -74,7 +74,7 @@ pub struct Attempt {
     pub batch: BatchId,
     /// 0 for the first, counting up.
     pub seq: u32,
-    /// What it does when it lands.
+    /// The attempt's effect when it lands.
     pub kind: AttemptKind,
     /// The signed transaction.
     pub signed: Signed,
@@ -110,7 +110,7 @@ impl<A> Attempts<A> {
         self.later.last().unwrap_or(&self.first)
     }
 
-    /// How many there are.
+    /// Returns the number of attempts.
     pub fn count(&self) -> usize {
         self.later.len().saturating_add(1)
     }
@@ -146,13 +146,13 @@ pub struct Slot<A = Attempt> {
     pub profile: Arc<str>,
     /// When it was accepted, Unix ms.
     pub accepted_ms: i64,
-    /// What it charges, in the order of the contract call.
+    /// The charges of the batch, in the order of the contract call.
     pub items: Vec<Item>,
     /// Every attempt made for it.
     pub attempts: Attempts<A>,
 }
 
-/// Where a batch stands.
+/// The state of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter, IntoStaticStr, EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum BatchState {

@@ -11,22 +11,22 @@ pub enum Brake {
     NotAlone {
         /// The account.
         signer: Address,
-        /// What the key's signature weighs by the owner permission.
+        /// The weight of the key's signature by the owner permission.
         weight: u64,
-        /// What signatures have to weigh together.
+        /// The weight that signatures have to reach together.
         threshold: u64,
     },
     /// Blocks stopped so many transactions in a row because they took too long. Each burnt its fee limit
     /// and charged nobody.
     OutOfTime {
-        /// How many.
+        /// The number of them.
         times: usize,
     },
     /// Transactions that failed have cost what they may in a day.
     Burnt {
-        /// What they cost today, sun.
+        /// The cost of these transactions today, sun.
         sun: u64,
-        /// What they may cost, sun.
+        /// The most that these transactions may cost, sun.
         most: u64,
     },
 }

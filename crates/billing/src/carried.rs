@@ -1,9 +1,9 @@
-//! What the bytes of a billing call say about each charge, as far as the call carries it.
+//! The facts about each charge in the bytes of a billing call, as far as the call carries them.
 
 use super::{ChargeKey, ChargeTerms, Item, Period, PlanId, SubscribeId, UserHash};
 use alloy::primitives::{Address, U256};
 
-/// What a call carries about one charge. What is none is not among its arguments.
+/// The facts that a call carries about one charge. A field that is none is not among the call's arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
     /// The subscription.
@@ -18,7 +18,7 @@ pub struct Carried {
     pub amount: Option<U256>,
     /// The version of the plan.
     pub plan_version: Option<U256>,
-    /// Whose tokens.
+    /// The wallet that holds the tokens.
     pub wallet: Option<Address>,
     /// Which token.
     pub token: Option<Address>,
@@ -65,13 +65,13 @@ impl Carried {
         Ok(Item { subscribe, key, amount, terms })
     }
 
-    /// Whether the call names this charge, of all that there may be: its subscription and its period.
+    /// Returns true if the call names this charge, of all that there may be: its subscription and its period.
     pub fn names(&self, item: &Item) -> bool {
         let period = self.period.is_some() || item.key.period == Period::Guarded;
         self.subscribe.is_some() && period && self.differs_from(item).is_none()
     }
 
-    /// The first field in which the call differs from `item`. What is not carried cannot differ.
+    /// Returns the first field in which the call differs from `item`. A field that is not carried cannot differ.
     pub fn differs_from(&self, item: &Item) -> Option<&'static str> {
         let same = [
             ("subscribeId", self.subscribe.is_none_or(|told| told == item.subscribe)),

@@ -4,7 +4,7 @@ use super::{BatchId, ChargeKey, ChargeTerms, Digits, Period, PlanId, SubscribeId
 use alloy::primitives::{B256, U256};
 use std::fmt;
 
-/// What tells one charge of a subscription from the next, under one contract.
+/// The means to tell one charge of a subscription from the next, under one contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeriodNaming {
     /// The entry field that numbers the period: each is charged once, for ever.
@@ -22,7 +22,7 @@ impl fmt::Display for PeriodNaming {
     }
 }
 
-/// What to look claims up by. Without a period only open batches count, in any period.
+/// The subject by which claims are looked up. Without a period only open batches count, in any period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The subscription.
@@ -35,7 +35,7 @@ pub struct Subject {
     pub period: Option<Period>,
 }
 
-/// Where a live claim stands.
+/// The state of a live claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClaimState {
     /// The chain has not decided its batch.
@@ -57,12 +57,12 @@ impl ClaimState {
     }
 }
 
-/// Who holds a claim.
+/// The holder of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaimedBy {
     /// The batch.
     pub batch: BatchId,
-    /// Where the claim stands.
+    /// The state of the claim.
     pub state: ClaimState,
     /// The newest transaction that can charge while open, the one that has when final.
     pub hash: B256,
@@ -73,11 +73,11 @@ pub struct ClaimedBy {
 pub struct Claim {
     /// The subscription that is claimed.
     pub subscribe: SubscribeId,
-    /// What is claimed.
+    /// The key of the claimed charge.
     pub key: ChargeKey,
     /// Token base units.
     pub amount: U256,
-    /// What else is known of the charge.
+    /// The other known terms of the charge.
     pub terms: ChargeTerms,
     /// By whom.
     pub by: ClaimedBy,

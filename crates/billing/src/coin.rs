@@ -16,10 +16,10 @@ const OTHERS: [(&[u64], &str); 8] = [
     (&[43_114], "AVAX"),
 ];
 
-/// How many digits are shown from the first that is not zero: more than anybody reads.
+/// The number of digits shown from the first that is not zero: more than anybody reads.
 const SHOWN: usize = 6;
 
-/// What a person is told an amount in.
+/// The unit in which a person is told an amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denomination {
     /// The coin of a chain.
@@ -31,9 +31,9 @@ pub enum Denomination {
     },
     /// A token.
     Token {
-        /// What it is called.
+        /// The name of the token.
         name: String,
-        /// How many decimals it has; none where nobody says so.
+        /// The number of decimals of the token; none where nobody tells it.
         decimals: Option<u8>,
     },
 }
@@ -54,7 +54,7 @@ impl Denomination {
     }
 }
 
-/// What the coin of a chain is called, by the chain's own id.
+/// Returns the symbol of a chain's coin, by the chain's own id.
 pub fn coin_symbol(family: Family, network: u64) -> &'static str {
     let other = || OTHERS.iter().find(|(ids, _)| ids.contains(&network)).map(|(_, name)| *name);
     match family {

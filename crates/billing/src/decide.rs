@@ -1,9 +1,9 @@
-//! What to do next about an undecided batch: a total function of the slot, a look at the chain and
-//! the time. It reads no clock, socket or database; lane and watcher carry its decisions out.
+//! The next step for an undecided batch: a total function of the slot, a look at the chain and the time. The
+//! function reads no clock, socket or database; lane and watcher carry its decisions out.
 
 use super::{Attempt, AttemptKind, BlockRef, Execution, Foreign, Landed, Slot, Verdict};
 
-/// What a look at the chain taught about a slot.
+/// The result of a look at the chain for one slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sighting {
     /// In no block. It may be in a pool, and it can still land.
@@ -27,7 +27,7 @@ pub enum Sighting {
 }
 
 impl Sighting {
-    /// Whether a block holds the slot's place; none where the look did not tell.
+    /// Tells whether a block holds the slot's place; none where the look did not tell.
     pub fn in_block(&self) -> Option<bool> {
         match self {
             Self::Absent(_) | Self::Never(_) | Self::UsedUp(_) => Some(false),
@@ -40,7 +40,7 @@ impl Sighting {
     }
 }
 
-/// What is said of a transaction whose time is over.
+/// The words about a transaction whose time is over.
 const LATE: &str = "its time is over: that it cannot land any more is proven by blocks that are not \
      irrevocable yet, or that its nodes do not tell alike; then it is renewed or ends";
 
@@ -75,7 +75,7 @@ impl Unsettled {
     }
 }
 
-/// How the newest attempt of an absent slot stands against what the chain asks now.
+/// The standing of an absent slot's newest attempt against what the chain asks now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standing {
     /// Nothing is known that keeps it from landing.
@@ -116,7 +116,7 @@ pub enum Objection {
     Late,
 }
 
-/// What is remembered of a slot besides its attempts. Times are those of this machine, ms.
+/// The facts remembered of a slot besides its attempts. Times are those of this machine, ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// Since its bytes were last offered.
@@ -125,14 +125,14 @@ pub struct Memory {
     pub since_attempt_ms: u64,
     /// Since it was accepted.
     pub since_accepted_ms: u64,
-    /// What the nodes had against its newest attempt when it was last offered.
+    /// The nodes' objection to the newest attempt when that was last offered.
     pub objection: Option<Objection>,
 }
 
-/// How open slots are treated.
+/// The rules by which open slots are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// How long to leave a slot alone after it was offered, ms.
+    /// The time for which a slot is left alone after it was offered, ms.
     pub offer_again_ms: u64,
     /// When to sign another transaction for a batch.
     pub again: Again,
@@ -157,23 +157,23 @@ pub enum Again {
     Never,
     /// In the same place, while the earlier ones can still land: the place is taken once.
     Replace {
-        /// How long the first attempt is left alone, ms; twice as long for each one after it.
+        /// The time for which the first attempt is left alone, ms; twice as long for each one after it.
         after_ms: u64,
-        /// How many attempts a batch may have, cancels not counted.
+        /// The most attempts that a batch may have, cancels not counted.
         most: usize,
         /// After how long a batch that cannot land is given up, ms. None: it waits.
         cancel_after_ms: Option<u64>,
     },
     /// Only when every earlier one is proven dead.
     Renew {
-        /// How many attempts a batch may have.
+        /// The most attempts that a batch may have.
         most: usize,
-        /// How long after it was accepted, ms.
+        /// The time after the batch was accepted within which it is renewed, ms.
         within_ms: u64,
     },
 }
 
-/// What to do about a slot.
+/// The next step for a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Look again later.
@@ -182,8 +182,8 @@ pub enum Step {
     OfferAgain,
     /// Sign another attempt, commit it, and offer it.
     SignAgain(AttemptKind),
-    /// Every attempt is dead: sign another one, commit it, and offer it. Where the call no longer
-    /// passes, write this end down instead.
+    /// Every attempt is dead: sign another one, commit it, and offer it. If the call no longer passes, write this
+    /// end down instead.
     Renew(Verdict),
     /// The chain has decided: write it down.
     Settle(Verdict),

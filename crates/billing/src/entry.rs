@@ -13,7 +13,7 @@ pub struct Entry {
     pub plan: PlanId,
     /// The user's record on chain.
     pub user: UserHash,
-    /// How the caller wrote it, to be echoed.
+    /// The entry's spelling as the caller wrote it, echoed in answers.
     pub spelling: Spelling,
     /// The amount in token base units, if the entry states a readable one.
     pub amount: Option<U256>,
@@ -27,7 +27,7 @@ pub struct Entry {
 pub struct BadField {
     /// The field's name.
     pub field: String,
-    /// What is wrong with it.
+    /// The problem that was found.
     pub problem: Ineligible,
 }
 

@@ -1,5 +1,5 @@
-//! Whether a lane takes new work: a total function of what the journal and the chain say about the
-//! lane's account. It reads no clock, socket or database; the lane carries its rulings out.
+//! The gate of a lane, which takes or refuses new work: a total function of what the journal and the chain say
+//! about the lane's account. The function reads no clock, socket or database; the lane carries its rulings out.
 //!
 //! A lane is open only while nothing that the account did can be unknown to the journal: whatever is
 //! unknown may have charged somebody.
@@ -14,7 +14,7 @@ pub use only_follows::OnlyFollows;
 
 use alloy::primitives::{Address, B256};
 
-/// Whether a lane takes new work. Its open batches are followed in every case.
+/// The gate of a lane, which takes or refuses new work. The lane's open batches are followed in every case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// The chain has not been seen yet.
@@ -26,8 +26,8 @@ pub enum Gate {
 }
 
 impl Gate {
-    /// Whether the journal knows of everything that the account did, as far as the last look told: then no
-    /// other account of its chain has to wait for it.
+    /// Returns true if the journal knows of everything that the account did, as far as the last look told. Then no
+    /// other account of the chain has to wait for this one.
     pub fn knows_all(&self) -> bool {
         match self {
             Self::Open => true,
@@ -49,8 +49,8 @@ impl Gate {
         }
     }
 
-    /// Whether the account did something, as far as the last look told, that the journal does not know. It may
-    /// have charged anybody, so no account of its chain signs before that is learnt.
+    /// Returns true if the account did something, as far as the last look told, that the journal does not know. The
+    /// unknown act may have charged anybody, so no account of the chain signs before it is learnt.
     pub fn tells_of_unknown(&self) -> bool {
         match self {
             Self::Open | Self::Opening => false,
@@ -71,7 +71,7 @@ impl Gate {
         }
     }
 
-    /// Whether whoever was told of `before` should be told of this. Progress is no news.
+    /// Returns true if those who were told of `before` should be told of this gate. Progress is no news.
     pub fn is_news_after(&self, before: &Self) -> bool {
         match (before, self) {
             (Self::Closed(Closed::Reading { .. }), Self::Closed(Closed::Reading { .. })) => false,
@@ -80,7 +80,7 @@ impl Gate {
     }
 }
 
-/// How many transactions a chain counts of an account.
+/// The numbers of an account's transactions that a chain counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NonceView {
     /// In blocks.
@@ -89,7 +89,7 @@ pub struct NonceView {
     pub finalized: u64,
 }
 
-/// How the chain tells what an account has sent.
+/// The way in which the chain tells what an account has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountView {
     /// It counts the account's transactions (EVM).
@@ -98,20 +98,20 @@ pub enum AccountView {
     Blocks(Option<BlocksRead>),
 }
 
-/// How far the final blocks are read since the journal's knowledge ends.
+/// The progress of reading the final blocks since the journal's knowledge ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlocksRead {
-    /// How much of the time that has to be read is read, percent.
+    /// The share of the time to be read that has been read, percent.
     pub percent: u64,
-    /// Whether nothing that was signed before can land any more without being found.
+    /// True if nothing that was signed before can land any more without being found.
     pub complete: bool,
-    /// Whether somebody else signs with the key now.
+    /// True if somebody else signs with the key now.
     pub rival: bool,
-    /// Whether something is unknown that is in blocks which can still be undone, or in pools.
+    /// True if something unknown is in pools, or in blocks that can still be undone.
     pub young: bool,
 }
 
-/// What the pools hold.
+/// The content of the pools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolView {
     /// They were not asked in this look.
@@ -120,25 +120,25 @@ pub enum PoolView {
     Count(u64, Vec<String>),
 }
 
-/// What is known of a lane in one look at the chain.
+/// The facts known of a lane in one look at the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneView {
     /// The account.
     pub signer: Address,
-    /// How the gate stands.
+    /// The state of the gate.
     pub gate: Gate,
     /// Every position below this is known to the journal.
     pub next: u64,
-    /// Whether the journal may have forgotten what the lane did.
+    /// True if the journal may have forgotten what the lane did.
     pub in_doubt: bool,
-    /// How many batches the chain has to decide before anything is learnt: the account's own, and those of others
-    /// that may hold a claim which a forgotten transaction has used since.
+    /// The number of batches that the chain has to decide before anything is learnt: the account's own, and those
+    /// of others that may hold a claim which a forgotten transaction has used since.
     pub undecided: usize,
-    /// What the chain says.
+    /// The chain's answer.
     pub account: AccountView,
-    /// What the pools say.
+    /// The pools' answer.
     pub pools: PoolView,
-    /// Whether this look has taken in already what it found.
+    /// True if the findings of this look have been taken in already.
     pub learnt: bool,
     /// A transaction that may have charged somebody, of which it cannot be told whom.
     pub opaque: Option<B256>,
@@ -147,8 +147,8 @@ pub struct LaneView {
     pub used_up: Option<u64>,
 }
 
-/// What to do about the gate of a lane. After everything but [`Ruling::Open`] and [`Ruling::Closed`]
-/// more is known, and it is ruled anew.
+/// The next step for the gate of a lane. After everything but [`Ruling::Open`] and [`Ruling::Closed`] more is
+/// known, and the gate is ruled anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
     /// Take new work: nothing that the lane did is unknown.
@@ -176,13 +176,14 @@ pub enum Ruling {
     AskPools(PoolsAsked),
 }
 
-/// Whose pool counts.
+/// The choice of the pools that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolsAsked {
-    /// What one holds, unless as many others as have to agree hold less: at a start that nothing else
-    /// speaks against, no single node of three keeps a lane from opening.
+    /// The content of one pool counts, unless as many others as have to agree hold less: at a start that nothing
+    /// else speaks against, no single node of three keeps a lane from opening.
     Undenied,
-    /// What any holds: it was signed with the account's key, and a single pool can bring it to land.
+    /// The content of any pool counts: it was signed with the account's key, and a single pool can bring it to
+    /// land.
     Any,
 }
 
@@ -239,7 +240,7 @@ fn by_pools(lane: &LaneView) -> Ruling {
 }
 
 fn by_blocks(lane: &LaneView, read: Option<BlocksRead>) -> Ruling {
-    // Where positions are only counted, none is taken before the first batch.
+    // On a chain where positions are only counted, none is taken before the first batch.
     let gap = if lane.next == 0 { Gap::NewJournal } else { Gap::OldCopy };
     let Some(BlocksRead { percent, complete, rival, young }) = read else {
         return Ruling::ReadBlocks { meanwhile: Closed::Reading { gap, percent: 0 } };

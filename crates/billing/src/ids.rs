@@ -44,7 +44,7 @@ impl Period {
     }
 }
 
-/// What nobody may be charged for twice, within one contract on one chain.
+/// The key under which nobody may be charged twice, within one contract on one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChargeKey {
     /// The plan.
@@ -95,7 +95,7 @@ impl CallerLabel {
     }
 }
 
-/// Who asked for something.
+/// The caller who asked for something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedBy {
     /// The API key.
@@ -111,7 +111,7 @@ pub struct NamedRequest {
     pub id: RequestId,
     /// The API key of whoever asks; none where nobody has to sign requests.
     pub caller: Option<CallerKey>,
-    /// What it asks, however it is written.
+    /// The digest of what the request asks, however that is written.
     pub digest: B256,
 }
 
@@ -125,7 +125,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// How many decimals the coin has that a chain of this family takes its fees in.
+    /// Returns the number of decimals of the coin in which a chain of this family takes its fees.
     pub fn coin_decimals(self) -> u8 {
         match self {
             Self::Evm => 18,
@@ -176,7 +176,7 @@ pub enum Ineligible {
     /// Of a JSON type that no value of this kind has.
     #[error("has a type that cannot be read as {wanted}")]
     Type {
-        /// What was expected, as an ABI type.
+        /// The expected ABI type.
         wanted: &'static str,
     },
     /// Not a whole number of this many bits.
@@ -184,7 +184,7 @@ pub enum Ineligible {
         "must be a whole number from 0 to 2^{bits} - 1, as a JSON integer or as digits in a string"
     )]
     Uint {
-        /// How many bits it may have.
+        /// The number of bits that the value may have.
         bits: usize,
     },
     /// Not a value of this ABI type.
@@ -227,7 +227,7 @@ pub fn spell_address(family: Family, address: Address) -> String {
     }
 }
 
-/// What the 20 bytes of a TRON address begin with where they are not an ABI word.
+/// The byte in front of the 20 bytes of a TRON address, except in an ABI word.
 const TRON_PREFIX: u8 = 0x41;
 
 fn parse_evm(text: &str) -> Result<Address, Ineligible> {

@@ -1,12 +1,13 @@
-//! How many transactions of a lane may be under way at once.
+//! The number of a lane's transactions that may be under way at once.
 
 use std::fmt;
 
-/// How many blocks a transaction may wait to be final in, where the chain counts no transactions (TRON: 19
-/// of 27 witnesses, three seconds each). So many times what may wait for one block may wait to be final.
+/// The number of blocks that a transaction may wait to be final, on a chain that counts no transactions (TRON: 19
+/// of 27 witnesses, three seconds each). This many times the number that may wait for one block may wait to be
+/// final.
 const BLOCKS_TO_FINALITY: u64 = 20;
 
-/// What of a lane is in a block, when a batch is about to be accepted.
+/// The batches of a lane that are in a block, when another batch is about to be accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InBlocks {
     /// The batches at positions below this.
@@ -15,7 +16,7 @@ pub enum InBlocks {
     Seen(u64),
 }
 
-/// What of a lane the chain has not decided.
+/// The transactions of a lane that the chain has not decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneLoad {
     /// Transactions that are in no block, as far as is known.
@@ -25,19 +26,20 @@ pub struct LaneLoad {
 }
 
 impl LaneLoad {
-    /// Where positions are counted: the next one, and the first that is in no block. None where blocks
-    /// hold more than was ever signed here.
+    /// Returns the load of a lane whose positions are counted, by the next position and the first that is in no
+    /// block. None where blocks hold more than was ever signed here.
     pub fn counted(next: u64, mined: u64) -> Option<Self> {
         let unblocked = next.checked_sub(mined)?;
         Some(Self { unblocked, unfinal: None })
     }
 
-    /// Where none are counted: the undecided, and how many of them were seen in a block.
+    /// Returns the load of a lane whose positions are not counted, by the number of undecided transactions and of
+    /// those seen in a block.
     pub fn seen(undecided: u64, in_blocks: u64) -> Self {
         Self { unblocked: undecided.saturating_sub(in_blocks), unfinal: Some(undecided) }
     }
 
-    /// What there is no room for, where `most` may be in no block; none where there is room for one more.
+    /// Returns the limit that is reached, where `most` may be in no block; none where there is room for one more.
     pub fn full(self, most: u64) -> Option<Full> {
         let most_unfinal = most.saturating_mul(BLOCKS_TO_FINALITY);
         if self.unblocked >= most {
@@ -50,7 +52,7 @@ impl LaneLoad {
     }
 }
 
-/// What there are as many of as may be.
+/// The limit that a lane has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
     /// So many are in no block yet.

@@ -1,5 +1,6 @@
-//! Whether an account whose transactions nothing counts (TRON) did anything that its journal does not know: total
-//! functions of what the journal and the nodes tell. They read no clock, socket or database.
+//! The search for acts of an account, on a chain where nothing counts its transactions (TRON), that its journal
+//! does not know: total functions of what the journal and the nodes tell. The functions read no clock, socket or
+//! database.
 
 /// When an account was last used, beside what its journal knows. All Unix ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,11 +11,11 @@ pub struct LastUse {
     pub known_at_start_ms: Option<i64>,
     /// Until when it knows everything now.
     pub known_ms: i64,
-    /// How many of its batches the chain has not decided.
+    /// The number of its batches that the chain has not decided.
     pub undecided: usize,
 }
 
-/// What follows from an account's last use.
+/// The ruling that follows from an account's last use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastUseRuling {
     /// The journal knows of everything before this process began.
@@ -26,8 +27,9 @@ pub enum LastUseRuling {
 }
 
 impl LastUse {
-    /// Rules. What a copy has forgotten may have landed in the same blocks as what it knows, or before, where the last
-    /// use does not show it. So blocks are read as soon as anything has landed.
+    /// Rules on the account's last use. Transactions that a copy has forgotten may have landed in the same blocks
+    /// as those that it knows, or before, where the last use does not show them. So blocks are read as soon as
+    /// anything has landed.
     pub fn rule(self) -> LastUseRuling {
         match self.known_at_start_ms {
             Some(known_ms) if self.used_ms < known_ms => LastUseRuling::Known,
@@ -40,25 +42,25 @@ impl LastUse {
     }
 }
 
-/// Whether irrevocable blocks are read for what was on its way when this process began: until nothing that was signed
-/// before can land any more (`over`), unless the journal is new or all of that is learnt anyway.
+/// Returns true if irrevocable blocks are read for what was on its way when this process began: until nothing that
+/// was signed before can land any more (`over`), unless the journal is new or all of that is learnt anyway.
 pub fn reads_arrivals(left_ms: Option<i64>, in_doubt: bool, over: bool) -> bool {
     left_ms.is_some() && !in_doubt && !over
 }
 
-/// What is told of the account that is not irrevocable yet: calls in new blocks, and in pools.
+/// The use of the account that is not irrevocable yet: calls in new blocks, and in pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct YoungUse {
-    /// Whether any of it is unknown to the journal.
+    /// True if any of this use is unknown to the journal.
     pub unknown: bool,
-    /// Whether something waits in a pool, and its node does not tell what.
+    /// True if something waits in a pool, and its node does not tell what.
     pub untold: bool,
-    /// Whether that may be a batch of ours which is in no block yet. Only where the process before this one
-    /// closed the journal: otherwise this may be a copy of a running one.
+    /// True if the transaction in the pool may be a batch of ours which is in no block yet. That is so only if the
+    /// process before this one closed the journal: otherwise this may be a copy of a running one.
     pub explained: bool,
 }
 
-/// What follows from that.
+/// The ruling that follows from an account's young use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum YoungRuling {
     /// The journal knows of all of it.

@@ -1,5 +1,4 @@
-//! What one request asks for: entries, each subscription once, and what to do when some cannot be
-//! charged.
+//! The content of one request: entries, each subscription once, and the mode for entries that cannot be charged.
 
 use super::{
     Admitted, AskedBy, BadField, Entry, FailCode, NamedRequest, PlatformChainId, Refused,
@@ -8,7 +7,7 @@ use super::{
 use alloy::primitives::{Keccak256, U256};
 use std::collections::HashSet;
 
-/// What the Signer shall do when some entries cannot be charged.
+/// The Signer's action when some entries cannot be charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Charge every entry or none.
@@ -19,7 +18,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Whether refusals stop the whole request.
+    /// Returns true if the refusals stop the whole request.
     pub fn stops_for(self, refused: &[Refused]) -> bool {
         self == Self::All && !refused.is_empty()
     }
@@ -31,9 +30,9 @@ impl Mode {
 pub struct Order<E = Entry> {
     /// The caller's name for the request.
     pub request_id: Option<RequestId>,
-    /// Who asks; none where nobody has to sign requests.
+    /// The caller; none where nobody has to sign requests.
     pub caller: Option<AskedBy>,
-    /// What to do when some cannot be charged.
+    /// The action when some entries cannot be charged.
     pub mode: Mode,
     /// Stop before signing and say what would be charged.
     pub dry_run: bool,
@@ -54,9 +53,9 @@ pub enum NotAdmitted {
     /// More entries than one request may hold.
     #[error("{got} entries are too many: post at most {limit} in one request")]
     TooMany {
-        /// How many were posted.
+        /// The number of entries that were posted.
         got: usize,
-        /// How many one request may hold.
+        /// The most entries that one request may hold.
         limit: usize,
     },
 }

@@ -7,16 +7,16 @@ use super::{Charge, FailCode, Refused};
 use alloy::primitives::{Address, U256};
 use std::collections::HashMap;
 
-/// What a customer holds and allows, in token base units.
+/// The balance and allowance of a customer, in token base units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Funds {
     /// Balance of the token.
     pub balance: U256,
-    /// What the billing contract may take.
+    /// The amount that the billing contract may take.
     pub allowance: U256,
 }
 
-/// What the simulated billing call says about one charge.
+/// The verdict of the simulated billing call on one charge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opinion {
     /// It would be charged.
@@ -37,16 +37,16 @@ pub struct Checked {
     pub charge: Charge,
     /// The customer's funds; none where the token could not be read.
     pub funds: Option<Funds>,
-    /// What the simulated call says.
+    /// The verdict of the simulated call.
     pub opinion: Opinion,
 }
 
 /// The outcome of a preflight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// What may be billed together, in the caller's order.
+    /// The charges that may be billed together, in the caller's order.
     pub good: Vec<Charge>,
-    /// What may not, with the first reason in precedence.
+    /// The charges that may not be billed, each with the first reason in precedence.
     pub refused: Vec<Refused>,
 }
 
@@ -73,7 +73,7 @@ pub fn judge(checked: Vec<Checked>) -> Judged {
     judged
 }
 
-/// What the customer lacks. `needed` is none when it does not fit in 256 bits: nobody has as much.
+/// Returns what the customer lacks. `needed` is none when the sum does not fit in 256 bits: nobody has as much.
 fn shortage(funds: Option<Funds>, needed: Option<U256>) -> Option<FailCode> {
     let Some(funds) = funds else { return Some(FailCode::TokenTransferFailed) };
     let covers = |has: U256| needed.is_some_and(|needed| needed <= has);

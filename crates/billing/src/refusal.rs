@@ -21,7 +21,7 @@ pub enum FailCode {
     SubscriptionNotFound,
     /// The subscription was cancelled.
     SubscriptionCancelled,
-    /// What the entry states differs from what is on chain.
+    /// The entry states something else than the chain.
     TermsMismatch,
     /// The same subscription and period is claimed with another amount, plan or user.
     Conflict,
@@ -58,7 +58,7 @@ pub enum FailCode {
     Policy,
 }
 
-/// What the merchant should do about a refusal.
+/// The action that the merchant should take on a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Retry {
@@ -109,7 +109,7 @@ impl FailCode {
         }
     }
 
-    /// Who must do what.
+    /// Returns who must do what.
     pub fn retry(self) -> Retry {
         self.row().1
     }
@@ -155,17 +155,17 @@ pub struct Refused {
     pub period: Option<Period>,
     /// Wallet, token and plan version, as far as they are known.
     pub terms: ChargeTerms,
-    /// How the caller wrote it.
+    /// The entry's spelling as the caller wrote it.
     pub spelling: Spelling,
-    /// What was to be charged, in token base units, if known.
+    /// The amount that was to be charged, in token base units, if known.
     pub amount: Option<U256>,
     /// Why not.
     pub code: FailCode,
     /// More words for the reader, such as the field that is wrong.
     pub detail: Option<String>,
-    /// What the customer allows the contract, in token base units, if it was read.
+    /// The amount that the customer allows the contract, in token base units, if it was read.
     pub allowance: Option<U256>,
-    /// What the customer holds, in token base units, if it was read.
+    /// The customer's balance, in token base units, if it was read.
     pub balance: Option<U256>,
     /// The transaction that holds the claim, if one does.
     pub tx_hash: Option<B256>,

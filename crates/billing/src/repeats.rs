@@ -3,14 +3,14 @@
 
 use super::{Admitted, BatchId, Claim, ClaimState, ClaimedBy, FailCode, Order, Refused, Satisfied};
 
-/// What a request is, against what is claimed.
+/// The verdict on a request against the claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// Live batches hold all of it. This one is the newest of them.
     Of(BatchId, Vec<Satisfied>),
     /// Nothing of it is free, and some of it can be answered with no batch.
     Refused(Vec<Refused>, Vec<Satisfied>),
-    /// The entries are free. What is not is told apart as refused or satisfied.
+    /// The entries of this order are free. Entries that are not free are told apart as refused or satisfied.
     Fresh(Order<Admitted>),
 }
 
@@ -36,7 +36,7 @@ pub fn repeat_of(mut order: Order<Admitted>, claims: &[Vec<Claim>]) -> Repeat {
     }
 }
 
-/// Who holds the claim on `entry`, or why nobody may charge it. None where nobody claims it.
+/// Returns the holder of the claim on `entry`, or the reason why nobody may charge it. None where nobody claims it.
 fn meet(entry: &Admitted, claims: &[Claim]) -> Option<Result<ClaimedBy, Box<Refused>>> {
     let refused =
         |code, claim: &Claim| Some(Err(Box::new(entry.refused(code).claimed_by(claim.by.hash))));
@@ -50,7 +50,7 @@ fn meet(entry: &Admitted, claims: &[Claim]) -> Option<Result<ClaimedBy, Box<Refu
     claims.iter().map(|claim| claim.by).max_by_key(|by| by.batch).map(Ok)
 }
 
-/// Whether the entry says nothing that the claim contradicts.
+/// Returns true if the entry says nothing that the claim contradicts.
 fn same(entry: &Admitted, claim: &Claim) -> bool {
     let amount = entry.amount().is_none_or(|stated| stated == claim.amount);
     let user = (entry.plan, entry.user) == (claim.key.plan, claim.key.user);

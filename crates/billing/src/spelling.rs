@@ -1,4 +1,4 @@
-//! What a caller wrote, value by value, and how it is written back.
+//! The values as a caller wrote them, and the way to write them back.
 
 use super::{Family, Ineligible, parse_address};
 use alloy::primitives::{Address, B256, U256};
@@ -85,7 +85,7 @@ impl Digits {
     }
 }
 
-/// How the caller wrote what answers repeat. Digits in a string stay a string: a caller whose JSON
+/// The caller's spelling of the values that answers repeat. Digits in a string stay a string: a caller whose JSON
 /// numbers are floats posts strings, and loses nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spelling {

@@ -1,22 +1,22 @@
-//! What the chain's records tell people of a transaction in a final block. Nothing is decided by it.
+//! The chain's records of a transaction in a final block, as told to people. Nothing is decided by them.
 
 use alloy::primitives::U256;
 use strum::{EnumIter, EnumString, IntoStaticStr};
 
-/// How the call of a transaction in a final block went, and what it cost.
+/// The outcome and the cost of the call of a transaction in a final block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TxRecord {
-    /// How it went.
+    /// The ending of the transaction.
     pub ending: CallEnding,
     /// Why it failed, in the words of the node; none where it has none.
     pub message: Option<String>,
-    /// What it used: gas on EVM, energy on TRON, whether staked or burnt.
+    /// The amount used: gas on EVM, energy on TRON, whether staked or burnt.
     pub used: u64,
-    /// What the signing account paid for it: wei or sun.
+    /// The fee that the signing account paid: wei or sun.
     pub fee: U256,
 }
 
-/// How a call went.
+/// The ending of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter, IntoStaticStr, EnumString)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum CallEnding {
@@ -45,7 +45,7 @@ impl CallEnding {
         word.parse().ok()
     }
 
-    /// What to do about a billing that ended so; none where nothing is to be done.
+    /// Returns the advice on a billing that ended so; none where nothing is to be done.
     pub fn advice(self) -> Option<&'static str> {
         match self {
             Self::Success => None,

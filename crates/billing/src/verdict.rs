@@ -1,5 +1,5 @@
-//! How a batch ends, and what transactions in final blocks have done: one type for each case, none
-//! that holds what cannot be.
+//! The end of a batch, and the effects of transactions in final blocks: one type for each case, none that holds
+//! what cannot be.
 
 use super::{BatchState, ChargeTerms, FailCode, Item, TxRecord};
 use alloy::primitives::{Address, B256, U256};
@@ -22,11 +22,11 @@ pub struct Landed {
     pub hash: B256,
     /// The block.
     pub block: BlockRef,
-    /// How it went and what it cost; none where too few nodes have told that.
+    /// The outcome and the cost of the call; none where too few nodes have told them.
     pub record: Option<TxRecord>,
 }
 
-/// What a successful billing transaction did for one subscription.
+/// The effect of a successful billing transaction on one subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemOutcome {
     /// Charged.
@@ -44,25 +44,26 @@ pub enum ItemOutcome {
     Unproven,
 }
 
-/// What a contract's event says of a charge, where its claim does not say the same; none where it does, or
-/// where the event is silent. Of a claim without a wallet or a token, the event is the only one to tell them.
+/// The facts that a contract's event tells of a charge, where its claim does not say the same. A field is none
+/// where the claim does, or where the event is silent. For a claim without a wallet or a token, only the event
+/// tells them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TakenAsTold {
-    /// How much was taken, base units.
+    /// The amount taken, base units.
     pub amount: Option<U256>,
-    /// Whose wallet it was taken from.
+    /// The wallet from which the amount was taken.
     pub wallet: Option<Address>,
     /// The token that was taken.
     pub token: Option<Address>,
 }
 
 impl TakenAsTold {
-    /// Whether the claim says it all.
+    /// Returns true if the claim says everything that the event says.
     pub fn is_claimed(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What of it is not what was claimed, and no mere addition to that.
+    /// Returns the part that differs from the claimed terms, and is no mere addition to them.
     #[must_use]
     pub fn beside(self, claimed: &ChargeTerms) -> Self {
         Self {
@@ -77,7 +78,7 @@ impl TakenAsTold {
         format!("wallet={wallet:#x}")
     }
 
-    /// What either of two events tells.
+    /// Returns the facts that either of two events tells.
     fn or(self, other: Self) -> Self {
         Self {
             amount: self.amount.or(other.amount),
@@ -119,10 +120,10 @@ impl FromStr for TakenAsTold {
     }
 }
 
-/// How the call of a transaction in a final block went.
+/// The outcome of the call of a transaction in a final block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// It succeeded. What it did for each item, in the order of the contract call; a transaction that
+    /// The call succeeded, with its effect on each item, in the order of the contract call. A transaction that
     /// bills nobody has no items.
     Succeeded(Vec<ItemOutcome>),
     /// It reverted: it did nothing.
@@ -137,20 +138,20 @@ pub struct ForeignTx {
     pub position: u64,
     /// Its hash and block.
     pub landed: Landed,
-    /// What it did.
+    /// The effect of the transaction.
     pub effect: ForeignEffect,
 }
 
-/// What a transaction that the journal does not know did.
+/// The effect of a transaction that the journal does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForeignEffect {
     /// It called a billing contract.
     Billed {
         /// That contract: claims are those of a contract.
         contract: Address,
-        /// What it was to charge, in the order of the contract call.
+        /// The items that the call was to charge, in the order of the contract call.
         items: Vec<Item>,
-        /// How the call went.
+        /// The outcome of the call.
         execution: Execution,
     },
     /// It charged nobody through a billing contract.
@@ -158,8 +159,8 @@ pub enum ForeignEffect {
 }
 
 impl ForeignEffect {
-    /// What is to be assumed of a transaction that two ways to read it tell this of: whoever was charged
-    /// by one of them was.
+    /// Returns the effect to assume of a transaction that can be read in two ways: everybody charged by one reading
+    /// counts as charged.
     pub fn worse_of(
         one: Result<Self, Opaque>,
         other: Result<Self, Opaque>,
@@ -181,8 +182,8 @@ impl ForeignEffect {
         }
     }
 
-    /// What a transaction did that did `one` at a billing contract and `other` at another: of two that it
-    /// charged through, no journal keeps the claims in one batch.
+    /// Returns the effect of a transaction that did `one` at a billing contract and `other` at another. If the
+    /// transaction charged through both, it is opaque: no journal keeps the claims of two contracts in one batch.
     pub fn and(one: Result<Self, Opaque>, other: Result<Self, Opaque>) -> Result<Self, Opaque> {
         match (one, other) {
             (Ok(Self::Other), told) | (told, Ok(Self::Other)) => told,
@@ -208,7 +209,7 @@ impl Execution {
 }
 
 impl ItemOutcome {
-    /// What was taken, where that is not what was claimed.
+    /// Returns what was taken, where that differs from the claim.
     pub fn taken_otherwise(&self, item: &Item) -> TakenAsTold {
         match self {
             Self::ChargedAsTold(taken) => taken.beside(&item.terms),
@@ -261,19 +262,19 @@ impl Foreign {
     }
 }
 
-/// What is known of a range of places in an account's line, in their order.
+/// The takers of a range of places in an account's line, in the order of the places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlaceTakers {
     /// The transactions that took the first of them.
     pub found: Vec<Foreign>,
-    /// Whether no transaction took the place behind those, and it is used all the same.
+    /// True if no transaction took the place behind those, and the place is used all the same.
     pub then_used_up: bool,
 }
 
-/// How a batch ended. Each is told by final blocks alone.
+/// The end of a batch. Final blocks alone tell each of these ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A billing attempt succeeded. What it did for each item, in the slot's order.
+    /// A billing attempt succeeded, with its effect on each item, in the slot's order.
     Charged(Landed, Vec<ItemOutcome>),
     /// A billing attempt reverted: nobody was charged.
     Reverted(Landed),
@@ -281,16 +282,16 @@ pub enum Verdict {
     Cancelled(Landed),
     /// Another transaction of the account took the batch's place: no attempt can land.
     Usurped(ForeignTx),
-    /// No transaction took the batch's place, and it is used all the same, as of this block: no attempt can
-    /// land. On EVM an authorization of EIP-7702 does that. Whom it let charge is not known, so the claims
-    /// stay until a person says.
+    /// No transaction took the batch's place, and the place is used all the same, as of this block: no attempt can
+    /// land. On EVM an authorization of EIP-7702 does that. Nobody knows whom the authorization let charge, so the
+    /// claims stay until a person says.
     UsedUp(BlockRef),
     /// No attempt landed while it could, and none can any more: proven by this block.
     Expired(BlockRef),
 }
 
 impl Verdict {
-    /// What it did for each item, in the slot's order; nothing where nobody was charged.
+    /// Returns the outcome of each item, in the slot's order; nothing where nobody was charged.
     pub fn outcomes(&self) -> &[ItemOutcome] {
         match self {
             Self::Charged(_, outcomes) => outcomes,

@@ -1,4 +1,4 @@
-//! What the adapters of both families hold: the account, and what it may sign and with what.
+//! The state that the adapters of both families hold: the account, what it may sign, and with what.
 
 use super::inspect::tell_trust;
 use super::profiles::KnownProfiles;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracing::warn;
 
-/// Whose transactions these are.
+/// The account that signs the transactions, with or without its key.
 #[derive(Clone, Debug)]
 pub enum Signatory {
     /// Of the account of this key.
@@ -86,7 +86,7 @@ impl SigningAccount {
         Self { facts, profile, profiles, policy, signing, clock, forbidden: Mutex::default() }
     }
 
-    /// What it takes to sign.
+    /// The key and the policy for signing.
     pub(super) fn signing(&self) -> Result<Arc<SigningContext>, ChainError> {
         self.signing.clone().ok_or(ChainError::NoKey { signer: self.spelled() })
     }
@@ -109,7 +109,7 @@ impl SigningAccount {
         }
     }
 
-    /// What it means that the contract refused a call of the account.
+    /// Returns the error for a call of the account that the contract refused.
     pub(super) fn forbidden(&self, failure: &CallFailure) -> ChainError {
         let Facts { family, contract, signer, .. } = self.facts;
         let [contract, signer] = [contract, signer].map(|address| spell_address(family, address));
@@ -142,18 +142,18 @@ impl SigningAccount {
         self.profiles.remember(earlier);
     }
 
-    /// Where its key is, in a word; none where it is not here to sign.
+    /// Returns the place of the account's key, in a word; none where the key is not here to sign.
     pub(super) fn key_held(&self) -> Option<&'static str> {
         self.signing.as_ref().map(|signing| signing.key.held())
     }
 
-    /// Whether it has its key.
+    /// Returns true if the account has its key.
     pub(super) fn signs(&self) -> bool {
         self.signing.is_some()
     }
 }
 
-/// What may be signed on a chain for an account.
+/// Returns the policy for what may be signed on a chain for an account.
 pub(super) fn policy(chain: &ChainConfig, profile: &Profile, signer: Address) -> Policy {
     let family = &chain.family;
     let bound_to = match family {
@@ -178,9 +178,9 @@ pub enum NotConnected {
     /// The nodes are on another chain.
     #[error("the node is on chain {answered}, but this chain is {configured}")]
     WrongChain {
-        /// What the configuration says.
+        /// The value in the configuration.
         configured: RealChain,
-        /// What the nodes say.
+        /// The chain that the nodes name.
         answered: RealChain,
     },
 }

@@ -11,14 +11,14 @@ use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How many nodes are asked for a second opinion at most.
+/// The most nodes that are asked for a second opinion.
 pub(super) const OPINIONS: usize = 3;
 
-/// How long two nodes are waited for before a third is asked as well.
+/// The time for which two nodes are waited for before a third is asked as well.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// What of a verdict two nodes have to agree about. Words differ between clients, and so does what
-/// they say that a call uses.
+/// The part of a verdict that two nodes have to agree about. Words differ between clients, and so does what they
+/// say that a call uses.
 #[derive(Clone, Debug, PartialEq)]
 enum Digest<T> {
     Said(T),
@@ -88,7 +88,7 @@ async fn named<F: Future>((id, run): (NodeId, F)) -> (NodeId, F::Output) {
 }
 
 impl<T> Digest<T> {
-    /// Whether the node gave no answer at all.
+    /// Returns true if the node gave no answer at all.
     fn is_silence(&self) -> bool {
         let silence = discriminant(&ChainError::Unavailable(Unanswered::NoNode));
         matches!(self, Self::Failed(kind) if *kind == silence)
@@ -103,7 +103,7 @@ fn alike<T: PartialEq>(heard: &[(NodeId, Digest<T>)]) -> Option<usize> {
     })
 }
 
-/// Whether an error says something about the batch, rather than about the connection.
+/// Returns true if an error says something about the batch, rather than about the connection.
 pub(super) fn is_verdict(error: &ChainError) -> bool {
     !matches!(error, ChainError::Unavailable(_))
 }
@@ -136,7 +136,7 @@ pub(super) fn can_be_looked_up<C: Client>(
     Err(Unready::TooFew { needed: fleet.needed(), fit: fleet.fit().len() })
 }
 
-/// Whether what was looked up would refuse one of the entries.
+/// Returns true if the answers of the lookup would refuse one of the entries.
 pub(super) fn refuses(profile: &Profile, entries: &[Admitted], looked: &[Option<Looked>]) -> bool {
     let good = |(entry, looked): (&Admitted, &Option<Looked>)| {
         profile.complete(entry.clone(), looked.as_ref()).is_ok()
@@ -144,12 +144,12 @@ pub(super) fn refuses(profile: &Profile, entries: &[Admitted], looked: &[Option<
     !entries.iter().zip(looked).all(good)
 }
 
-/// Whether a first verdict stops anybody.
+/// Returns true if a first verdict stops anybody.
 pub(super) fn stops(first: &Result<Preflight, ChainError>) -> bool {
     first.as_ref().map_or_else(is_verdict, |preflight| !refused(preflight).is_empty())
 }
 
-/// Who is refused, and why.
+/// Returns the refused subscriptions, each with the reason.
 pub(super) fn refused(preflight: &Preflight) -> Vec<(SubscribeId, FailCode)> {
     let judged = judge(preflight.checked.clone());
     judged.refused.iter().map(|refused| (refused.subscribe, refused.code)).collect()

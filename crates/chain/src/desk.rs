@@ -1,10 +1,10 @@
-//! Where a process that holds a key judges what it is asked to sign, by the bytes alone.
+//! The desk of a process that holds a key. The desk judges what it is asked to sign, by the bytes alone.
 //!
-//! Whoever asks is believed in nothing that the bytes can tell. A new batch is held to the policy, which was
-//! read here and not told. Another attempt of a batch is signed where the key itself has signed for the same
-//! charges before, which a signature proves: then it was approved once, whatever the limits, the profile and
-//! the contract of the chain are by now. What a batch has claimed, and what a day comes to exactly, is the
-//! journal's to say; a coarse ceiling over a day is kept here.
+//! No asker is believed in anything that the bytes can tell. A new batch is held to the policy, which was read here
+//! and not told. Another attempt of a batch is signed if the key itself has signed for the same charges before,
+//! which a signature proves: then the batch was approved once, whatever the limits, the profile and the contract of
+//! the chain are by now. The journal says what a batch has claimed, and what a day comes to exactly; a coarse
+//! ceiling over a day is kept here.
 
 use super::account::policy;
 use super::evm::{EvmPreimage, dearest, signed_cost};
@@ -20,7 +20,8 @@ use policy::{Approved, Count, Meant, Policy, Refusal, Unsigned};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How far apart the chain's time and the clock may move while a transaction is made, beside what is tolerated.
+/// The most that the chain's time and the clock may move apart while a transaction is made, beside what is
+/// tolerated.
 const MARGIN: Duration = Duration::from_mins(1);
 
 /// One key, and what it signs.
@@ -30,18 +31,18 @@ pub struct Desk {
     policy: Policy,
     profile: Arc<Profile>,
     dearest: Dearest,
-    /// What gas is held to, where there is any.
+    /// The configuration that gas is held to, on a chain that has gas.
     gas: Option<Arc<EvmConfig>>,
     ceiling: Arc<DayCeiling>,
-    /// What was counted for the newest place in the line, on EVM: of all that is signed for one place, one lands.
+    /// The counts for the newest place in the line, on EVM: of all that is signed for one place, one lands.
     newest: Mutex<Option<PlaceCounts>>,
-    /// How far ahead of the clock a deadline may be.
+    /// The most that a deadline may be ahead of the clock.
     ahead: Duration,
     /// By which older batches were signed.
     earlier: Mutex<OlderProfiles>,
 }
 
-/// What a place in the line was counted with.
+/// The counts for one place in the line.
 #[derive(Debug)]
 struct PlaceCounts {
     nonce: u64,
@@ -251,7 +252,7 @@ fn cost<T: Unsigned>(tx: &T) -> Result<U256, Refusal> {
     Ok(read.cost)
 }
 
-/// What `count` comes to beyond what was counted for the same place before.
+/// Returns the part of `count` that exceeds what was counted for the same place before.
 fn beyond(count: &Count, before: &[Count]) -> Count {
     let known = before.iter().find(|known| known.unit == count.unit);
     let known = known.map_or(U256::ZERO, |known| known.amount);

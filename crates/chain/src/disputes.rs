@@ -1,4 +1,4 @@
-//! How long nodes have told different records of one final block.
+//! The time for which nodes have told different records of one final block.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::error;
 
-/// How long two nodes may contradict each other about a final block before a person is called. Nodes
-/// index a block within seconds, and within minutes after a restart; what lasts longer is a record
+/// The time for which two nodes may contradict each other about a final block before a person is called. Nodes
+/// index a block within seconds, and within minutes after a restart. A contradiction that lasts longer is a record
 /// that one of them keeps otherwise, or a lie, and does not end by itself.
 const PATIENCE: Duration = Duration::from_mins(10);
 

@@ -17,9 +17,9 @@ pub enum ChainError {
     /// The node refused or garbled a question that it should have answered.
     #[error("the node answered {question} with: {answer}")]
     Node {
-        /// What was asked.
+        /// The question: its name, or the number of its reads.
         question: &'static str,
-        /// What it said.
+        /// The node's answer.
         answer: OddAnswer,
     },
     /// The signing account cannot pay for the transaction.
@@ -31,11 +31,11 @@ pub enum ChainError {
         payer.coin()
     )]
     GasFunds {
-        /// What it holds.
+        /// The balance of the account.
         have: U256,
-        /// What the transaction may cost, and what is open already.
+        /// The cost that the transaction may reach, with what is open already.
         need: U256,
-        /// Who pays.
+        /// The account that pays.
         payer: Payer,
     },
     /// Nothing at all can be signed at present.
@@ -63,7 +63,7 @@ pub enum ChainError {
          most {max}. That is remembered, and in {again_s} s more are tried again"
     )]
     BatchTooSlow {
-        /// How many were to be charged.
+        /// The number of charges that were to be made.
         charges: usize,
         /// The largest batch that is tried now, at least 1.
         max: usize,
@@ -81,7 +81,7 @@ pub enum ChainError {
     CallFails(CallFault),
 }
 
-/// What a node said that answers nothing.
+/// An answer of a node that answers nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OddAnswer {
     /// Its own error.
@@ -90,9 +90,9 @@ pub enum OddAnswer {
     /// That it is on another chain.
     #[error("{answered}, but this chain is {configured}")]
     OtherChain {
-        /// What it says.
+        /// The answer that was given.
         answered: RealChain,
-        /// What the configuration says.
+        /// The value in the configuration.
         configured: RealChain,
     },
     /// That it does not run the call (TRON).
@@ -106,9 +106,9 @@ pub enum OddAnswer {
     /// More answers than questions, or fewer.
     #[error("{answers} answers to {reads} reads")]
     Counted {
-        /// What it gave.
+        /// The number of answers that the node gave.
         answers: usize,
-        /// What was asked.
+        /// The question: its name, or the number of its reads.
         reads: usize,
     },
     /// Nothing of the kind that a block is.
@@ -169,15 +169,15 @@ pub enum Unanswered {
     /// Fewer can be asked than have to agree before somebody is refused, or a period claimed.
     #[error("{needed} providers must agree, and fewer can be asked now")]
     TooFewNow {
-        /// How many have to agree.
+        /// The number of agreeing answers that is required.
         needed: usize,
     },
     /// Of those that have to agree some did not answer.
     #[error("{needed} providers must agree, and {} did not answer; post it again", silent.join(" and "))]
     OthersSilent {
-        /// How many have to agree.
+        /// The number of agreeing answers that is required.
         needed: usize,
-        /// Who did not, by their labels.
+        /// The labels of the nodes that did not answer.
         silent: Vec<String>,
     },
     /// Those that were asked contradict each other.
@@ -186,7 +186,7 @@ pub enum Unanswered {
     /// No block is called irrevocable by as many as have to agree (TRON).
     #[error("{needed} providers must call the same block irrevocable, and they do not")]
     NothingIrrevocable {
-        /// How many have to agree.
+        /// The number of agreeing answers that is required.
         needed: usize,
     },
     /// Nobody tells what gas costs.
@@ -211,7 +211,7 @@ pub enum Unanswered {
         told_time(*at_s)
     )]
     NoPast {
-        /// How many have to agree.
+        /// The number of agreeing answers that is required.
         needed: usize,
         /// The time, Unix seconds.
         at_s: u64,
@@ -224,7 +224,7 @@ pub enum Unanswered {
          they may lack the states of old blocks"
     )]
     Unnamed {
-        /// How many have to agree.
+        /// The number of agreeing answers that is required.
         needed: usize,
         /// The nonce.
         nonce: u64,
@@ -241,7 +241,7 @@ pub enum Unanswered {
     /// A new block that a node tells of, and does not show (TRON).
     #[error("a node does not show its block {0}, which may hold what the journal does not know")]
     Unread(u64),
-    /// What this transaction did is not told alike by enough (TRON).
+    /// Too few nodes tell alike what this transaction did (TRON).
     #[error("too few nodes tell alike yet what {0} did")]
     Untold(B256),
     /// The node stops the billing call for want of time or energy, in its words (TRON).
@@ -293,7 +293,7 @@ pub enum CallFault {
     /// It reverts.
     #[error("{}: {detail}", code.text())]
     Reverts {
-        /// What the contract said, as one of our reasons.
+        /// The contract's reason, as one of ours.
         code: FailCode,
         /// In the words of the contract, or of the node.
         detail: String,
@@ -310,9 +310,9 @@ pub enum CallFault {
     /// One charge does not fit into a block.
     #[error("one charge alone needs {needed} gas, and a transaction may use {most}")]
     Gas {
-        /// What it needs.
+        /// The gas that the charge needs.
         needed: U256,
-        /// What there is.
+        /// The gas that a transaction may use.
         most: u64,
     },
     /// The bytes of an earlier attempt say nothing (EVM).

@@ -66,12 +66,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How an EVM chain is reached, and how it is treated.
+/// The nodes of an EVM chain, and its configuration.
 #[derive(Clone, Debug)]
 pub struct EvmParts {
     /// The nodes.
     pub fleet: Arc<Fleet<JsonRpc>>,
-    /// How the chain is treated.
+    /// The configuration of the chain.
     pub config: Arc<EvmConfig>,
 }
 
@@ -84,7 +84,7 @@ pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, node
     Fleet::dial(dial, &config.rpc, &config.send_only, rules)
 }
 
-/// What a node has on record of a transaction; none where it does not answer.
+/// Returns the record that a node has of a transaction; none where the node does not answer.
 pub(super) async fn on_record(rpc: node::EvmAsker<'_>, hash: B256) -> Option<Option<TxOnRecord>> {
     let Some(found) = node::receipt(rpc, hash).await.ok()? else { return Some(None) };
     let (block, of) = (found.block_number(), found.block_hash);
@@ -96,14 +96,14 @@ pub(super) async fn on_record(rpc: node::EvmAsker<'_>, hash: B256) -> Option<Opt
 pub struct EvmChain {
     account: SigningAccount,
     parts: EvmParts,
-    /// What is known of each node.
+    /// The facts known of each node.
     learnt: RwLock<BTreeMap<NodeId, EvmNodeFacts>>,
     head: KeptHead<EvmHead>,
     in_flight: Arc<InFlight>,
     milestones: Milestones,
     disputes: Disputes,
     landed: parking_lot::Mutex<LandedIn>,
-    /// What the last billing that was drafted used, or else what the first is taken to use.
+    /// The usage of the last billing that was drafted, or else the usage assumed of the first.
     last_estimate: parking_lot::Mutex<Estimate>,
     data_fee: DataFee,
     searched: parking_lot::Mutex<Searched>,

@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
-/// What the nodes of a chain tell of its head together.
+/// The head of a chain, as its nodes tell it together.
 pub(super) trait HeadLook {
-    /// What of it is told to the rest of the program.
+    /// Returns the part of the look that the rest of the program is told.
     fn pulse(&self) -> Pulse;
 
     /// When it was made.
@@ -92,7 +92,7 @@ impl<H: HeadLook> KeptHead<H> {
     }
 }
 
-/// What the fit nodes told, with how far each of them is noted. An error where none can be used.
+/// Collects the answers of the fit nodes, and notes how far each of them is. Fails if no node can be used.
 pub(super) fn told_by_fit<C: Client, L>(
     fleet: &Fleet<C>,
     told: Vec<(NodeId, Result<L, ChainError>)>,

@@ -1,4 +1,4 @@
-//! What `check` wants to know about a chain, asked before the first request.
+//! The findings that `check` asks of a chain before the first request.
 
 use super::{Chain, Facts};
 use ::node::{Client, Fleet, NodeView, State, Trust};
@@ -12,7 +12,7 @@ pub trait Inspect: Chain {
     async fn inspect(&self) -> Vec<Finding>;
 }
 
-/// What to think of it.
+/// The weight of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// Nothing in the way.
@@ -26,15 +26,15 @@ pub enum Weight {
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// The subject of the finding.
     pub what: &'static str,
-    /// What to think of it.
+    /// The weight of a finding.
     pub weight: Weight,
-    /// What was found.
+    /// The finding in words.
     pub said: String,
 }
 
-/// What is dangerous only where money is.
+/// Subjects whose findings are dangerous only on a chain with money on it.
 const OF_MONEY: [&str; 4] = ["trust", "providers", "policy", "in the clear"];
 
 impl Finding {

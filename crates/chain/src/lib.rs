@@ -1,4 +1,4 @@
-//! What the engine needs of a chain, whatever its family: read, check, draft, deliver, look.
+//! The engine's view of a chain, whatever its family: read, check, draft, deliver, look.
 //!
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
@@ -57,7 +57,7 @@ use std::fmt;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// What never changes about a chain while the Signer runs.
+/// The facts about a chain that never change while the Signer runs.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The platform's id of it.
@@ -72,11 +72,11 @@ pub struct Facts {
     pub contract: Address,
     /// The account that signs.
     pub signer: Address,
-    /// How many transactions may wait for a block at once.
+    /// Number of transactions that may wait for a block at once.
     pub max_in_flight: u64,
-    /// How often it is looked at.
+    /// Interval between looks at the chain.
     pub poll_interval: Duration,
-    /// How often while nothing is open.
+    /// Interval between looks while nothing is open.
     pub idle_poll_interval: Duration,
 }
 
@@ -91,7 +91,7 @@ pub struct Pulse {
     /// The timestamp of the newest final block, Unix seconds, that as many nodes bear out as have to
     /// agree; 0 before there is one. Claims without a period end by it, and by nothing else.
     pub final_time: u64,
-    /// How many transactions of the account the chain counts; none where it counts none (TRON).
+    /// Number of transactions of the account that the chain counts; none where it counts none (TRON).
     pub nonces: Option<NonceView>,
 }
 
@@ -99,13 +99,13 @@ pub struct Pulse {
 /// included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MostSent {
-    /// How many: every position below this may be taken.
+    /// Number of transactions: every position below it may be taken.
     pub count: u64,
     /// The nodes that know of so many, by their labels.
     pub told_by: Vec<String>,
 }
 
-/// What a node said to a broadcast. Whatever is not on a short list is unknown.
+/// The meaning of a node's answer to a broadcast. An answer that is not on a short list is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Delivery {
@@ -113,7 +113,7 @@ pub enum Delivery {
     Accepted,
     /// No node takes it now. No proof that it cannot land.
     Refused {
-        /// What is wrong with it in their eyes.
+        /// The nodes' objection to the transaction.
         objection: Objection,
         /// Their words.
         said: String,
@@ -127,23 +127,23 @@ pub enum Delivery {
 pub struct Preflight {
     /// Every charge with what the chain says about it.
     pub checked: Vec<Checked>,
-    /// What it takes to draft a transaction for those that passed.
+    /// The estimate needed to draft a transaction for the charges that passed.
     pub estimate: Estimate,
 }
 
-/// What the simulated call cost and answered.
+/// The use of a simulated call, and its number of charges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Estimate {
     /// Gas (EVM) or energy (TRON) that the simulated call used. 0 when none went through: then the
     /// draft has to run one.
     pub used: u64,
-    /// How many charges were in the simulated call.
+    /// Number of charges in the simulated call.
     pub charges: usize,
 }
 
 impl Estimate {
-    /// What one such charge uses alone: its share at least, and all of it at most; in between, as much as
-    /// `usual`, since what a call costs however many are in it is not known.
+    /// Returns the estimate for one such charge alone: its share at least, and the whole call at most; in between,
+    /// as much as `usual`, since the fixed cost of a call is not known.
     fn alone(&self, usual: &Self) -> Self {
         let charges = u64::try_from(self.charges).unwrap_or(u64::MAX).max(1);
         let used = usual.used.max(self.used.div_ceil(charges)).min(self.used);
@@ -154,7 +154,7 @@ impl Estimate {
 /// A transaction that lacks nothing but its place in the lane and the signature.
 #[async_trait]
 pub trait Draft: Send + Sync + fmt::Debug {
-    /// What it may cost at most: gas on EVM, sun on TRON.
+    /// The most that the transaction may cost: gas on EVM, sun on TRON.
     fn gas_required(&self) -> u64;
 
     /// The same in the chain's own coin: gas limit times price, wei; on TRON the fee limit and what
@@ -173,13 +173,13 @@ pub trait Draft: Send + Sync + fmt::Debug {
 /// One chain with one signing account.
 #[async_trait]
 pub trait Chain: Send + Sync + fmt::Debug {
-    /// What never changes.
+    /// Returns the facts that never change.
     fn facts(&self) -> &Facts;
 
-    /// How the billing contract is called.
+    /// Returns the profile by which the billing contract is called.
     fn profile(&self) -> &Profile;
 
-    /// What the journal has to know it as.
+    /// Returns the binding by which the journal has to know the chain.
     fn binding(&self) -> Binding {
         let Facts { id, family, network, contract, .. } = *self.facts();
         let (network, naming) = (Network { family, id: network }, self.profile().period_naming());
@@ -189,16 +189,16 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// The function that charges, by the profile that a batch was signed by.
     fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector;
 
-    /// What may be signed.
+    /// Returns the policy on what may be signed.
     fn policy(&self) -> &Policy;
 
-    /// Whether the account's key is here. Without it, nothing can be drafted.
+    /// Returns true if the account's key is here. Without the key, nothing can be drafted.
     fn signs(&self) -> bool;
 
-    /// Where it is, in a word: `here`, in a process `apart`, or in a `store`.
+    /// Returns the place of the key in a word: `here`, in a process `apart`, or in a `store`.
     fn key_held(&self) -> Option<&'static str>;
 
-    /// How many transactions may wait for a block at once, as things stand.
+    /// Returns the number of transactions that may wait for a block at once, as things stand.
     fn max_in_flight(&self) -> u64 {
         self.facts().max_in_flight
     }
@@ -206,7 +206,7 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
 
-    /// What every request hears now, as far as the last look, and the last signature, tell. None where
+    /// Returns the error that every request gets now, as far as the last look and the last signature tell. None if
     /// nothing is known to stand in the way.
     fn unready(&self) -> Option<ChainError> {
         None
@@ -218,21 +218,21 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Asks the contract whether it lets the account bill, where it can be asked to bill nobody.
     async fn look_after_permission(&self) {}
 
-    /// What the last look told besides, for metrics and warnings; none before the first.
+    /// Returns the other values of the last look, for metrics and warnings; none before the first look.
     fn vitals(&self) -> Option<Vitals>;
 
-    /// How long to wait at least before the next look, so that what providers may be asked in a day lasts.
+    /// Returns the shortest wait before the next look, so that the requests that providers allow in a day last.
     fn spread(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// What was asked of its nodes, for metrics.
+    /// Returns the traffic to the chain's nodes, for metrics.
     fn traffic(&self) -> Vec<NodeTraffic>;
 
     /// Its nodes, for people.
     fn nodes(&self) -> Vec<NodeView>;
 
-    /// What its nodes have told differently for too long.
+    /// Returns the disputes between the chain's nodes that have lasted too long.
     fn disputes(&self) -> Vec<LastingDispute>;
 
     /// On whose word something is concluded that frees a claim.
@@ -253,9 +253,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// no word that nothing waits.
     async fn undenied_sent(&self) -> Result<MostSent, ChainError>;
 
-    /// How many transactions the account had sent by its newest final block that is not later than
-    /// `at_ms` (Unix ms of this machine), however wrong its clock may be while something is signed, as far
-    /// as so many nodes as have to agree know. None where nothing counts them.
+    /// Returns the number of transactions that the account had sent by the newest final block that is not later
+    /// than `at_ms` (Unix ms of this machine), however wrong this machine's clock may be while something is signed,
+    /// as far as the required number of nodes knows. None if nothing counts the transactions.
     async fn sent_before(&self, _at_ms: i64) -> Result<Option<u64>, ChainError> {
         Ok(None)
     }
@@ -292,7 +292,8 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Offers committed bytes to the chain.
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery;
 
-    /// What took the positions from `from` up to, not including, `to`, all of it in final blocks.
+    /// Returns the transactions that took the positions from `from` up to, not including, `to`, all of them in
+    /// final blocks.
     async fn strangers(&self, from: u64, to: u64) -> Result<PlaceTakers, ChainError>;
 
     /// Reads on in the final blocks since a little before a time, or after a block that was read, for
@@ -305,9 +306,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Is told that everything that was found is learnt: what is read next begins anew.
     async fn recalled(&self) {}
 
-    /// The transactions of our account that call a contract, in irrevocable blocks from `since_ms` up to its
-    /// last use at `used_ms` (Unix ms of blocks). Each call reads a bounded number of blocks. What they did is
-    /// not looked at. Nothing to do where positions tell more.
+    /// Reads the transactions of our account that call a contract, in irrevocable blocks from `since_ms` up to the
+    /// account's last use at `used_ms` (Unix ms of blocks). Each call reads a bounded number of blocks. The effects
+    /// of the transactions are not looked at. Does nothing where positions tell more.
     async fn used_between(&self, _since_ms: i64, _used_ms: i64) -> Result<Recall, ChainError> {
         Ok(Recall::NOTHING)
     }
@@ -318,9 +319,10 @@ pub trait Chain: Send + Sync + fmt::Debug {
         Ok(Recall::NOTHING)
     }
 
-    /// The calls of our account that are in blocks which are not irrevocable yet, or wait in pools, as any node
-    /// tells. What is among `ours` waits by right, and no pool is asked about it; where that is none, no pool is
-    /// asked at all. Fails while a node that is fit to be asked does not tell of its blocks. Nothing to do where positions tell more.
+    /// Returns the calls of our account that are in blocks which are not irrevocable yet, or wait in pools, as any
+    /// node tells. A transaction among `ours` waits by right, and no pool is asked about it; if `ours` is none, no
+    /// pool is asked at all. Fails while a node that is fit to be asked does not tell of its blocks. Does nothing
+    /// where positions tell more.
     async fn young(&self, _ours: Option<&BTreeSet<B256>>) -> Result<Young, ChainError> {
         Ok(Young::default())
     }

@@ -1,4 +1,4 @@
-//! What a transaction moved, by the transfers that its tokens logged.
+//! The amounts that a transaction moved, by the transfers that its tokens logged.
 
 use alloy::primitives::{Address, B256, Log, U256, b256};
 use std::collections::BTreeMap;
@@ -16,13 +16,13 @@ pub struct TxOnRecord {
     pub block: u64,
     /// Something that tells this block from another one of that number.
     pub of: B256,
-    /// What its contracts told.
+    /// The logs of the transaction's contracts.
     pub logs: Vec<Log>,
 }
 
 impl TxOnRecord {
-    /// What left each wallet, in base units of each token. What the billing `contract` passes on left a
-    /// wallet before.
+    /// Returns the amount that left each wallet, in base units of each token. Tokens that the billing `contract`
+    /// passes on left a wallet before.
     pub fn taken(&self, contract: Address) -> BTreeMap<TokenOfWallet, U256> {
         let mut taken: BTreeMap<TokenOfWallet, U256> = BTreeMap::new();
         for log in &self.logs {

@@ -1,6 +1,6 @@
-//! What `aggregate3` returned, read strictly: a list of exactly as many answers as were asked for, laid
-//! out as the contract lays it out, in which no byte is read twice. So what is made of it is never larger
-//! than what came. A general decoder follows five thousand offsets to one place and copies it as often.
+//! Strict reading of the result of `aggregate3`: a list of exactly as many answers as were asked for, laid out as
+//! the contract lays it out, in which no byte is read twice. So the decoded answers are never larger than the bytes
+//! that came. A general decoder follows five thousand offsets to one place and copies it as often.
 
 use alloy::primitives::{Bytes, U256};
 

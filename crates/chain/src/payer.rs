@@ -1,4 +1,4 @@
-//! Whose coins pay for transactions, as sentences name them.
+//! The account whose coins pay for transactions, as sentences name it.
 
 use super::Facts;
 use alloy::primitives::{Address, U256};
@@ -25,7 +25,7 @@ impl Payer {
         Self { family, network: 0, account: Address::ZERO }
     }
 
-    /// What its chain's coin is called.
+    /// Returns the name of the chain's coin.
     pub fn coin(&self) -> &'static str {
         coin_symbol(self.family, self.network)
     }

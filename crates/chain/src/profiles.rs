@@ -1,5 +1,5 @@
-//! How the contract of a chain is called: as it is configured, and as it was when older batches were
-//! signed. What a batch of ours did is read by its own profile; what nobody here remembers, by all.
+//! Profiles of a chain's contract: the configured one, and those by which older batches were signed. A batch of
+//! ours is read by its own profile; a transaction that nobody here remembers is read by all.
 
 use super::{ChainError, Standstill};
 use alloy::primitives::{Address, Log};
@@ -47,7 +47,7 @@ impl KnownProfiles {
         self.of_slot(slot).ok_or_else(unread)
     }
 
-    /// What a successful transaction of a batch did for each item of it.
+    /// Returns the outcome of each item of a batch whose transaction succeeded.
     pub(super) fn outcomes<A>(&self, slot: &Slot<A>, logs: &[Log]) -> Vec<ItemOutcome> {
         match self.of_slot(slot) {
             Some(profile) => profile.outcomes(slot.contract, logs, &slot.items),
@@ -55,9 +55,9 @@ impl KnownProfiles {
         }
     }
 
-    /// What a transaction in a final block did that the journal does not know: see [`Profile::effect`]. It
-    /// may have called any contract that there was. `slot` is the batch whose place it took, if it took one: a
-    /// journal that was put back may have forgotten an attempt of it.
+    /// Returns the effect of a transaction in a final block that the journal does not know: see
+    /// [`Profile::effect`]. The transaction may have called any contract that there was. `slot` is the batch whose
+    /// place it took, if it took one: a journal that was put back may have forgotten an attempt of that batch.
     pub(super) fn effect<A>(
         &self,
         slot: Option<&Slot<A>>,
@@ -73,8 +73,8 @@ impl KnownProfiles {
         })
     }
 
-    /// What a call did that does not tell everything of its charges, and names those of the batch whose place
-    /// it took.
+    /// Returns the effect of a call that does not tell everything of its charges, and names those of the batch
+    /// whose place it took.
     fn attempt_of<A>(
         &self,
         slot: Option<&Slot<A>>,
@@ -120,20 +120,20 @@ impl KnownProfiles {
         })
     }
 
-    /// Whether that is a contract that was billed through.
+    /// Returns true if batches were billed through the contract.
     pub(super) fn bills_through(&self, contract: Address) -> bool {
         self.contracts().contains(&contract)
     }
 
-    /// Whom a call of the contract was to charge; none where no profile reads it, or two read it
-    /// differently.
+    /// Returns the items that a call of the contract was to charge; none if no profile reads the call, or two
+    /// profiles read it differently.
     pub(super) fn charged_by(&self, contract: Address, data: &[u8]) -> Option<Vec<Item>> {
         let mut readings = self.readings(contract, data);
         let first = readings.pop();
         first.filter(|_| readings.is_empty())
     }
 
-    /// What the profiles of a contract read in a call, each reading once.
+    /// Returns the items that the profiles of a contract read in a call, each reading once.
     fn readings(&self, contract: Address, data: &[u8]) -> Vec<Vec<Item>> {
         let earlier = self.earlier_of(contract).into_iter().flatten();
         let all = std::iter::once(Arc::clone(&self.current)).chain(earlier);

@@ -1,5 +1,5 @@
-//! What transactions that no block holds yet may still cost: those that are signed, by their place in
-//! the lane, and those that are being drafted. Together they never promise more than the account holds.
+//! The possible cost of transactions that no block holds yet: signed ones, by their place in the lane, and those
+//! that are being drafted. Together they never promise more than the account holds.
 //!
 //! The ledger is the same for both families. They differ in what pays for a transaction, and in how it
 //! is known that one is paid: that is [`Means`].
@@ -13,20 +13,20 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-/// What one node says that the account has, at one moment.
+/// The account's means at one moment, as one node tells them.
 pub(super) trait Means {
-    /// What one transaction may cost.
+    /// The possible cost of one transaction.
     type Cost: Copy + fmt::Debug;
 
-    /// What the account holds.
+    /// Returns the account's holdings.
     fn holds(&self) -> U256;
 
-    /// What is still to be paid out of that, if all of these land that this state has not seen: signed
-    /// transactions by their place in the lane, and drafts.
+    /// Returns the amount still to be paid out of the holdings, if all transactions land that this state has not
+    /// seen: signed transactions by their place in the lane, and drafts.
     fn owes(&self, signed: &BTreeMap<u64, Self::Cost>, drafts: &[Self::Cost]) -> U256;
 }
 
-/// What is open.
+/// The ledger of all that is open.
 #[derive(Debug)]
 pub(super) struct Promises<C> {
     payer: Payer,
@@ -50,7 +50,7 @@ impl<C> Promises<C> {
 }
 
 impl<C: Copy> Promises<C> {
-    /// What is known of a place.
+    /// Returns the cost noted for a place.
     pub(super) fn at(&self, position: u64) -> Option<C> {
         self.open.lock().signed.get(&position).copied()
     }
@@ -63,7 +63,7 @@ impl<C: Copy> Promises<C> {
         cost
     }
 
-    /// What is known of these places.
+    /// Returns the costs noted for these places.
     pub(super) fn between(&self, places: impl RangeBounds<u64>) -> Vec<C> {
         self.open.lock().signed.range(places).map(|(_, cost)| *cost).collect()
     }
@@ -73,8 +73,8 @@ impl<C: Copy> Promises<C> {
         self.open.lock().signed.retain(|position, cost| keep(*position, cost));
     }
 
-    /// What the account can pay beside all that is open and drafted, and what `ordinary` would cost it:
-    /// by what `needed` of the holdings bear out, or else by the poorest. None without holdings.
+    /// Returns the amount that the account can pay beside all that is open and drafted, and the cost of `ordinary`
+    /// to it: as `needed` of the holdings bear out, or else by the poorest holding. None without holdings.
     pub(super) fn purse<H>(&self, ordinary: C, holdings: &[H], needed: usize) -> Option<Purse>
     where
         H: Means<Cost = C>,

@@ -1,5 +1,5 @@
-//! What is read of a batch before it is signed, on either family of chains: what wallets hold and
-//! allow, and what the contract's lookup says; and how many reads become one call of Multicall3.
+//! The reads for a batch before it is signed, on either family of chains: the wallets' balances and allowances, and
+//! the contract's lookup; and the merging of many reads into one call of Multicall3.
 //!
 //! Knows no node.
 
@@ -34,7 +34,7 @@ sol! {
 /// One ABI word, bytes.
 const WORD: usize = 32;
 
-/// How long the answer of a lookup is expected to be at most, bytes: five words are usual.
+/// Longest expected answer of a lookup, bytes: five words are usual.
 const LOOKUP_ANSWER: usize = 640;
 
 /// One read.
@@ -42,12 +42,11 @@ const LOOKUP_ANSWER: usize = 640;
 pub(super) struct Read {
     pub(super) target: Address,
     pub(super) data: Vec<u8>,
-    /// How long the answer is expected to be at most, bytes.
+    /// Longest expected answer, bytes.
     pub(super) answer: usize,
 }
 
-/// What reads returned, in order. None for one that failed, or whose target holds no code and so
-/// said nothing.
+/// The answers of reads, in order. None for a read that failed, or whose target holds no code and so said nothing.
 pub(super) type Answers = Vec<Option<Bytes>>;
 
 /// The reads as `aggregate3` takes them.
@@ -65,7 +64,7 @@ pub(super) fn aggregated(reads: &[Read]) -> Vec<u8> {
     aggregate3Call { calls: calls(reads) }.abi_encode()
 }
 
-/// What `aggregate3` returned for so many reads; else how many answers it gave.
+/// Decodes the answers of `aggregate3` to so many reads; the error is the number of answers that it gave.
 pub(super) fn answers(returned: &[u8], reads: usize) -> Result<Answers, usize> {
     let said = |(success, data): Returned| (success && !data.is_empty()).then_some(data);
     Ok(read_answers(returned, reads)?.into_iter().map(said).collect())
@@ -92,7 +91,7 @@ impl LookupReads {
         Self { contract, asked: Vec::new(), calls: Vec::new() }
     }
 
-    /// How many.
+    /// The number of them.
     pub(super) fn count(&self) -> usize {
         self.calls.len()
     }
@@ -114,8 +113,8 @@ impl LookupReads {
         self.calls.iter().map(read).collect()
     }
 
-    /// What was looked up for each entry. None where the contract knows none, where its lookup
-    /// reverted, and where the entry could not be asked about.
+    /// Returns the lookup of each entry. None if the contract knows no such entry, if its lookup reverted, or if
+    /// the entry could not be asked about.
     pub(super) fn looked(&self, profile: &Profile, answers: Answers) -> Vec<Option<Looked>> {
         let mut answers = answers.into_iter();
         let looked = self.asked.iter().map(|asked| {
@@ -155,7 +154,7 @@ impl FundsReads {
         (!first.is_empty()).then(|| [half(first), half(second)])
     }
 
-    /// How many, two for each wallet.
+    /// Returns the number of reads, two for each wallet.
     pub(super) fn count(&self) -> usize {
         self.wallets.len().saturating_mul(2)
     }

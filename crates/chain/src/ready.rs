@@ -1,5 +1,5 @@
-//! Whether an ordinary batch could be signed, as far as the last look at a chain tells: what readiness
-//! and `check` say before the first request finds out.
+//! Readiness to sign an ordinary batch, as far as the last look at a chain tells: readiness and `check` report it
+//! before the first request finds out.
 
 use super::Payer;
 use alloy::primitives::U256;
@@ -17,12 +17,12 @@ const TRX: usize = 6;
 /// nothing was signed, nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unready {
-    /// What every entry is looked up by needs more providers than can be asked.
+    /// The lookup of every entry needs more providers than can be asked.
     #[error("{needed} providers must agree about every entry, and {fit} can be asked now")]
     TooFew {
-        /// How many have to agree.
+        /// The number of agreeing answers that is required.
         needed: usize,
-        /// How many can be asked.
+        /// Number of providers that can be asked.
         fit: usize,
     },
     /// The signing account cannot pay for an ordinary batch.
@@ -36,7 +36,7 @@ pub enum Unready {
     Key {
         /// The account, as its chain writes it.
         signer: String,
-        /// What the matter is.
+        /// The reason.
         why: StoreFault,
     },
     /// The contract does not let the account bill.
@@ -49,7 +49,7 @@ pub enum Unready {
         contract: String,
         /// The account, likewise.
         signer: String,
-        /// What the contract says.
+        /// The contract's answer.
         said: String,
     },
     /// The providers tell different irrevocable blocks of this height (TRON).
@@ -80,9 +80,9 @@ pub enum TooDear {
         what: &'static str,
         /// The key of the ceiling.
         key: &'static str,
-        /// What is asked.
+        /// The value or operation asked for.
         asked: U256,
-        /// What is allowed.
+        /// The highest value allowed.
         ceiling: U256,
     },
     /// That of a whole transaction, wei (EVM).
@@ -93,9 +93,9 @@ pub enum TooDear {
         decimal(*most, ETHER)
     )]
     Transaction {
-        /// What it may cost.
+        /// The possible cost of the transaction.
         cost: U256,
-        /// What is allowed.
+        /// The highest value allowed.
         most: U256,
     },
     /// That of a fee limit, sun (TRON).
@@ -105,33 +105,33 @@ pub enum TooDear {
         decimal(U256::from(*most), TRX)
     )]
     FeeLimit {
-        /// What one charge needs.
+        /// The fee limit that one charge needs.
         wanted: U256,
-        /// What is allowed.
+        /// The highest value allowed.
         most: u64,
-        /// What sets that.
+        /// The source of that ceiling.
         ceiling: &'static str,
-        /// What to do.
+        /// The advice to the operator.
         advice: &'static str,
     },
 }
 
-/// What the signing account can still pay.
+/// The amount that the signing account can still pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purse {
-    /// What it holds, wei or sun: what as many nodes say as have to agree, or else the least that any
-    /// says.
+    /// Holdings of the account, wei or sun: the amount that as many nodes tell as have to agree, or else the least
+    /// that any node tells.
     pub holds: U256,
-    /// What its open transactions may still take of that, in the same unit.
+    /// The amount of the holdings that open transactions may still take, in the same unit.
     pub in_flight: U256,
-    /// What an ordinary batch may cost at present, in the same unit.
+    /// The possible cost of an ordinary batch at present, in the same unit.
     pub ordinary: U256,
-    /// Whose it is.
+    /// The owner.
     pub payer: Payer,
 }
 
 impl Purse {
-    /// What is left for new transactions.
+    /// Returns the amount left for new transactions.
     pub fn spendable(&self) -> U256 {
         self.holds.saturating_sub(self.in_flight)
     }
@@ -159,7 +159,7 @@ impl fmt::Display for Purse {
     }
 }
 
-/// How far the newest block is from this machine's clock.
+/// The gap between the newest block and this machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockGap {
     /// So far before the clock.

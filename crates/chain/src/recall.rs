@@ -1,4 +1,4 @@
-//! What blocks and pools tell of an account whose transactions nothing counts (TRON).
+//! The knowledge from blocks and pools about an account whose transactions nothing counts (TRON).
 
 use crate::ChainError;
 use alloy::primitives::B256;
@@ -17,17 +17,17 @@ pub struct ReadFrom {
     pub rival_until_ms: Option<u64>,
 }
 
-/// What was found so far of the transactions that an old copy of the journal may not know.
+/// The findings so far about transactions that an old copy of the journal may not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recall {
     /// Those of our account that may have charged somebody, in the order of the chain. Their
     /// positions mean nothing: no chain knows them.
     pub found: Vec<Foreign>,
-    /// How much of the time that has to be read is read, percent.
+    /// The share of the time to be read that has been read, percent.
     pub percent: u64,
-    /// Whether nothing that was signed before can land any more without being found.
+    /// True if nothing that was signed before can land any more without being found.
     pub complete: bool,
-    /// Whether any of them was signed after this process began: somebody signs with the key now.
+    /// True if any of them was signed after this process began: somebody signs with the key now.
     pub rival: bool,
     /// The last block that was read; none where nothing has to be.
     pub read: Option<LearntUpTo>,
@@ -39,12 +39,12 @@ impl Recall {
         Self { found: Vec::new(), percent: 100, complete: true, rival: false, read: None };
 }
 
-/// What nodes tell of the account that is not irrevocable yet.
+/// The calls of the account that nodes tell of and that are not irrevocable yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Young {
     /// Its calls of contracts, each as often as nodes tell of it.
     pub calls: Vec<YoungCall>,
-    /// Whether something of the account waits in a pool, and its node does not tell what.
+    /// True if something of the account waits in a pool, and the pool's node does not tell what.
     pub untold: bool,
     /// Why a node that should tell told nothing; none where every one did.
     pub unread: Option<ChainError>,
@@ -55,7 +55,7 @@ pub struct Young {
 pub struct YoungCall {
     /// Its hash.
     pub hash: B256,
-    /// Whether it calls a contract that is billed through.
+    /// True if the call is to a contract that is billed through.
     pub bills: bool,
     /// Until when it can land, Unix ms of blocks, where it was signed after this process began; none where it was
     /// signed before.

@@ -1,4 +1,4 @@
-//! What nodes have on record of transactions that were decided long ago, to hold the ledger against.
+//! The nodes' records of transactions that were decided long ago, to hold the ledger against.
 
 use super::moved::TxOnRecord;
 use super::{evm, tron};

@@ -1,4 +1,4 @@
-//! How many requests a provider gets: what a plan has to allow. Counted by the scenario `rpc_bill`.
+//! The number of requests that a provider gets, which its plan has to allow. Counted by the scenario `rpc_bill`.
 
 use super::Facts;
 use billing::Family;
@@ -8,17 +8,18 @@ use std::time::Duration;
 /// A day, seconds.
 const DAY_S: u64 = 86_400;
 
-/// How often a day a node is asked anew which chain it is on and what it can do.
+/// Number of times a day that a node is asked anew which chain it is on and what it can do.
 const RECHECKS: u64 = 24 * 6;
 
-/// What is asked of each provider of a chain.
+/// The requests to each provider of a chain.
 #[derive(Clone, Copy, Debug)]
 pub struct Requests {
-    /// How many a look at the chain asks.
+    /// Number of requests in a look at the chain.
     look: u64,
-    /// How many ask a node anew what it can do.
+    /// Number of requests to ask a node anew what it can do.
     recheck: u64,
-    /// How many compute units a look costs, where those are counted; as one large provider counts them.
+    /// Number of compute units that a look costs, as one large provider counts them; none where they are not
+    /// counted.
     units: Option<u64>,
     /// The same of asking anew.
     recheck_units: u64,
@@ -27,19 +28,20 @@ pub struct Requests {
     idle_every: Duration,
 }
 
-/// How many a billing asks, the whole look before it included, beside the looks that follow it until it is final.
+/// Number of requests in a billing, the whole look before it included, beside the looks that follow until the
+/// billing is final.
 const A_BILLING: u64 = 15;
 
-/// How many each of those asks at most.
+/// Highest number of requests in each look that follows a billing.
 const A_LATER_LOOK: u64 = 3;
 
 impl Requests {
-    /// How many a look asks of each node of an EVM chain.
+    /// Number of requests to each node of an EVM chain in a look.
     pub const EVM_LOOK: u64 = 5;
     /// The same on TRON.
     pub const TRON_LOOK: u64 = 4;
 
-    /// What is asked about so many accounts of a chain.
+    /// Returns the requests about so many accounts of a chain.
     pub fn of(facts: &Facts, accounts: usize) -> Self {
         let (look, recheck, units, recheck_units) = match facts.family {
             Family::Evm => (Self::EVM_LOOK, 7, Some(90), 150),
@@ -57,7 +59,8 @@ impl Requests {
         }
     }
 
-    /// How many looks at the chain ask in a day, each `of_look`, where they are so far apart.
+    /// Returns the number of requests in a day of looks at the chain, each look of `of_look` requests, where looks
+    /// are `every` apart.
     fn day(&self, of_look: u64, of_recheck: u64, every: Duration) -> u64 {
         let day_ms = u128::from(DAY_S).saturating_mul(1000);
         let looks = day_ms.checked_div(every.as_millis()).and_then(|looks| looks.try_into().ok());
@@ -66,7 +69,7 @@ impl Requests {
         all.saturating_mul(self.accounts)
     }
 
-    /// How many a day while nothing is open.
+    /// Returns the number of requests in a day while nothing is open.
     pub fn idle_day(&self) -> u64 {
         self.day(self.look, self.recheck, self.idle_every)
     }

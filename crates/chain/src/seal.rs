@@ -16,7 +16,7 @@ pub enum SealError {
     Failed(#[from] SealFault),
 }
 
-/// What went wrong where a transaction is made and signed.
+/// A fault in the making and signing of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealFault {
     /// The key gave no signature.

@@ -1,5 +1,5 @@
-//! Where transactions are signed, on either family: the policy reads the final bytes, and
-//! only what it approves gets a signature.
+//! The signing of transactions, on either family: the policy reads the final bytes, and only bytes that it approves
+//! get a signature.
 
 use super::SealError;
 use alloy::primitives::{B256, Selector, Signature};
@@ -8,7 +8,7 @@ use keys::Key;
 use policy::{Data, Meant, Policy, Unsigned};
 use std::sync::Arc;
 
-/// What it takes to sign.
+/// The key and the policy for signing.
 #[derive(Debug)]
 pub(super) struct SigningContext {
     pub(super) key: Arc<Key>,
@@ -28,7 +28,7 @@ impl SigningContext {
     }
 }
 
-/// What a transaction calls with, as the policy wants to know it.
+/// Returns a transaction's call data as the policy wants to know it.
 pub(super) fn data(profile: &Profile, input: &[u8]) -> Data {
     if input.is_empty() {
         return Data::None;

@@ -16,31 +16,31 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use probe::split;
 use std::collections::{BTreeSet, HashSet};
 
-/// How a call went.
+/// The ending of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Simulated {
     /// It went through.
     Passed {
         /// Gas or energy used.
         used: u64,
-        /// What it returned.
+        /// The returned data.
         answer: Bytes,
     },
     /// It failed as a whole.
     Failed(CallFailure),
 }
 
-/// How a call failed.
+/// The failure of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallFailure {
-    /// What it reverted with; empty when it ran out of gas or hit an invalid instruction.
+    /// The revert data; empty if the call ran out of gas or hit an invalid instruction.
     pub(super) data: Vec<u8>,
     /// The node's words.
     pub(super) words: String,
 }
 
 impl CallFailure {
-    /// What it means for the whole batch, in words.
+    /// Returns the error that the failure means for the whole batch, in words.
     pub(super) fn of_all(&self, profile: &Profile) -> ChainError {
         let (code, detail) = profile.reverted(&self.data);
         let detail = detail.unwrap_or_else(|| self.words.clone());
@@ -53,12 +53,12 @@ impl CallFailure {
         code.sentence(detail.as_deref())
     }
 
-    /// Whether it is about the account that signs, and not about anybody who is billed.
+    /// Returns true if the failure is about the account that signs, and not about anybody who is billed.
     pub(super) fn forbids(&self, profile: &Profile) -> bool {
         profile.reverted(&self.data).0 == FailCode::NotAuthorized
     }
 
-    /// What it means for the one charge that it was run for.
+    /// Returns the opinion that the failure means for the one charge that the call was run for.
     fn of_one(&self, profile: &Profile) -> Opinion {
         let (code, detail) = profile.reverted(&self.data);
         Opinion::Refuses { code, detail }
@@ -68,13 +68,13 @@ impl CallFailure {
 /// Runs the billing call for parts of one batch, without sending it.
 #[async_trait]
 pub(super) trait Simulator: Sync {
-    /// How the contract is called.
+    /// Returns the profile by which the contract is called.
     fn profile(&self) -> &Profile;
 
     /// The batch.
     fn charges(&self) -> &[Charge];
 
-    /// How many runs the node may be asked for at once.
+    /// Returns the number of runs that the node may be asked for at once.
     fn at_once(&self) -> usize;
 
     /// Runs the call for the charges at `places`; what it uses matters only if `measured`.
@@ -84,7 +84,7 @@ pub(super) trait Simulator: Sync {
 /// The charges that a call can be made for.
 #[derive(Debug)]
 pub(super) struct Fit {
-    /// What is known so far of every charge: those that no call can be made for are refused.
+    /// The opinion so far on every charge: charges that no call can be made for are refused.
     pub(super) opinions: Vec<Opinion>,
     /// The places of the others.
     pub(super) places: Group,
@@ -99,7 +99,7 @@ impl Fit {
     }
 }
 
-/// What the runs say of a batch.
+/// The result of the runs for a batch.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// A verdict on every charge.
@@ -135,7 +135,7 @@ pub(super) async fn conclude<R: Simulator>(
     })
 }
 
-/// Whether a run that went through refuses nobody but those whose funds are short.
+/// Returns true if a run that went through refuses nobody but those whose funds are short.
 pub(super) fn passes_all_who_can_pay(
     profile: &Profile,
     charges: &[Charge],

@@ -77,14 +77,14 @@ pub(super) use transaction::{KnownCalls, TronPreimage};
 use tron_primitives::address;
 use vouched::Vouched;
 
-/// How a TRON chain is reached, and how it is treated.
+/// The access to a TRON chain, and its configuration.
 #[derive(Clone, Debug)]
 pub struct TronParts {
     /// The nodes.
     pub fleet: Arc<Fleet<Endpoints>>,
-    /// How the chain is treated.
+    /// The configuration of the chain.
     pub config: Arc<TvmConfig>,
-    /// What failures of its accounts have cost.
+    /// The cost of its accounts' failures.
     burnings: Arc<Burnings>,
 }
 
@@ -124,7 +124,7 @@ pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, Un
     Ok(Fleet::of(members?, rules))
 }
 
-/// What a node has on record of a transaction in an irrevocable block; none where it does not answer.
+/// Reads a node's record of a transaction in an irrevocable block; none if the node does not answer.
 pub(super) async fn on_record(
     fleet: &Fleet<Endpoints>,
     node: NodeId,
@@ -142,7 +142,7 @@ pub(super) async fn on_record(
 pub struct TronChain {
     account: SigningAccount,
     parts: TronParts,
-    /// What is known of each node.
+    /// The facts known of each node.
     learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
     head: KeptHead<TronHead>,
     tracks: Tracks,
@@ -153,9 +153,9 @@ pub struct TronChain {
     taken: Arc<delivery::Taken>,
     solid: SolidBlocks,
     signers: Arc<Signers>,
-    /// How fast is signed.
+    /// The throttle on signing.
     throttle: throttle::Throttle,
-    /// What is known of the witnesses.
+    /// The knowledge about the witnesses.
     vouched: parking_lot::Mutex<Vouched>,
     /// When a node last refused to run creation code; none where none did.
     undeployed: parking_lot::Mutex<Option<tokio::time::Instant>>,

@@ -17,7 +17,7 @@ const MOST_DECIMALS: u8 = 36;
 /// A longer symbol is none.
 const LONGEST_SYMBOL: usize = 12;
 
-/// How long such an answer is expected to be at most, bytes.
+/// Longest answer expected, bytes.
 const ANSWER: usize = 96;
 
 /// The units of a token.
@@ -25,7 +25,7 @@ const ANSWER: usize = 96;
 pub struct TokenUnits {
     /// Its symbol: letters, digits, dots, dashes and dollars; empty where it tells none that is so.
     pub symbol: String,
-    /// How many digits stand behind the point.
+    /// Number of digits after the decimal point.
     pub decimals: u8,
 }
 

@@ -1,31 +1,31 @@
-//! What the last look at a chain told besides its head: for metrics and for warnings, never for a
-//! decision. Nothing is asked for it.
+//! The findings of the last look at a chain besides its head: for metrics and for warnings, never for a decision.
+//! No extra request is made for them.
 
 use alloy::primitives::U256;
 use std::time::Duration;
 
-/// What is known of the signing account and of what the chain asks, as of the last look.
+/// The state of the signing account and the prices of the chain, as of the last look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vitals {
-    /// How long ago the look was.
+    /// Time since the look.
     pub age: Duration,
-    /// What the account holds, wei or sun.
+    /// Balance of the account, wei or sun.
     pub balance: U256,
-    /// What its open transactions may still take of that.
+    /// Part of the balance that the account's open transactions may still take.
     pub in_flight: U256,
-    /// What an ordinary batch may cost, wei or sun: one like the last that was drafted, or like one
-    /// charge before there was one, at today's prices, or at the configured ceilings while the chain
-    /// asks more. On TRON with nothing staked.
+    /// Cost of an ordinary batch, wei or sun: one like the last that was drafted, or like one charge before any was
+    /// drafted, at today's prices, or at the configured ceilings while the chain asks more. On TRON, the cost with
+    /// nothing staked.
     pub ordinary: U256,
-    /// What staked energy saves, sun (TRON).
+    /// Amount that staked energy saves, sun (TRON).
     pub saved: U256,
     /// Energy and bandwidth that the account can use without paying (TRON).
     pub resources: Option<FreeResources>,
-    /// How near prices and fees are to the configured ceilings.
+    /// Headroom of prices and fees below the configured ceilings.
     pub headrooms: Vec<Headroom>,
 }
 
-/// What an account on TRON can use without paying.
+/// The resources that an account on TRON can use without paying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreeResources {
     /// Energy.
@@ -34,14 +34,14 @@ pub struct FreeResources {
     pub bandwidth: u64,
 }
 
-/// How near something is to a limit of the configuration.
+/// The headroom below a limit of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headroom {
     /// Its key, below that of the chain.
     pub limit: String,
-    /// How much of it is taken.
+    /// Amount of the limit that is taken.
     pub taken: U256,
-    /// How much may be.
+    /// The most that the limit allows.
     pub most: U256,
 }
 
@@ -58,8 +58,8 @@ impl Headroom {
 }
 
 impl Vitals {
-    /// How many more ordinary batches the account can pay for, beside all that is open; none where
-    /// nobody knows what one costs.
+    /// Returns how many more ordinary batches the account can pay for, besides all that is open; none if the cost
+    /// of a batch is unknown.
     pub fn billings_left(&self) -> Option<u64> {
         let has = self.balance.saturating_sub(self.in_flight).saturating_add(self.saved);
         let left = has.checked_div(self.ordinary)?;

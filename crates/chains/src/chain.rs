@@ -18,18 +18,18 @@ use revm::primitives::B256;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How a chain is set up.
+/// The settings of a chain.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The length of a slot (ms).
     pub slot_ms: u64,
-    /// How many blocks the solid head lags behind the head.
+    /// Number of blocks the solid head lags behind the head.
     pub lag: u64,
     /// The solid head moves when it can move by so many blocks at once.
     pub stride: u64,
-    /// How many states are kept behind the head for reads by block, never fewer than `lag`.
+    /// Number of states kept behind the head for reads by block, never fewer than `lag`.
     pub keep: u64,
-    /// How many blocks make an epoch after which the solid head is called safe (EVM `safe` tag): blocks behind head.
+    /// Depth, in blocks behind the head, at which a block is called safe (EVM `safe` tag).
     pub safe: u64,
 }
 
@@ -39,7 +39,7 @@ impl Default for Settings {
     }
 }
 
-/// What becomes of the transactions of blocks that a reorganisation removes.
+/// The fate of the transactions in blocks that a reorganisation removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Orphans {
     /// They wait in the pool again.
@@ -190,7 +190,7 @@ impl<F: Family> Chain<F> {
         self.pool.touch();
     }
 
-    /// Where a transaction is on the chain, if it is.
+    /// Returns the place of a transaction on the chain, if it is there.
     pub fn find(&self, id: &B256) -> Option<Place<F>> {
         let (number, index) = *self.places.get(id)?;
         Some(Place { block: Arc::clone(self.block(number)?), index })
@@ -206,7 +206,7 @@ impl<F: Family> Chain<F> {
         &mut self.pool
     }
 
-    /// Puts a transaction into the pool. Whether it may be there is the face's business.
+    /// Puts a transaction into the pool. The face decides if the transaction may be there.
     pub fn submit(&mut self, tx: F::Tx) {
         let since_ms = self.head().header.time_ms;
         self.pool.push(Pending { id: F::id(&tx), tx, since_ms });
@@ -253,8 +253,8 @@ impl<F: Family> Chain<F> {
         self.append(Arc::new(Block { header, id, body }), state)
     }
 
-    /// Makes one block again that was made before: at `time_ms` (ms, a slot after the head), after `forks` reorganisations,
-    /// of these transactions. What waits in the pool is not asked.
+    /// Makes one block again that was made before: at `time_ms` (ms, a slot after the head), after `forks`
+    /// reorganisations, of these transactions. Transactions waiting in the pool are left out.
     pub fn replay(&mut self, time_ms: u64, forks: u64, txs: Vec<F::Tx>) -> Arc<Block<F>> {
         self.forks = forks;
         let early_ms = time_ms.saturating_sub(self.next_header().time_ms);

@@ -1,5 +1,5 @@
-//! Who signed a digest, at the price of one combination of two points: nobody here needs the signature verified
-//! once more by the key that was recovered from it.
+//! Recovery of the signer of a digest, at the price of one combination of two points: no caller here needs the
+//! signature verified once more by the key that was recovered from it.
 
 use k256::elliptic_curve::group::Group;
 use k256::elliptic_curve::ops::{LinearCombination, Reduce};

@@ -1,7 +1,7 @@
 //! The Ethereum family: raw signed transactions, nonces, gas and a base fee, by revm's own mainnet rules.
 //!
-//! What the JSON-RPC face needs of it: [`decode`] and [`Evm::admit`] for `eth_sendRawTransaction`, [`Evm::run`] for `eth_call` and
-//! `eth_estimateGas`, [`Receipt`] for receipts and logs.
+//! The JSON-RPC face needs these parts of it: [`decode`] and [`Evm::admit`] for `eth_sendRawTransaction`,
+//! [`Evm::run`] for `eth_call` and `eth_estimateGas`, [`Receipt`] for receipts and logs.
 
 use crate::chain::{Block, Chain, Family, Header, Included, Pending, Site, Verdict};
 use crate::curve;
@@ -37,7 +37,7 @@ pub struct Evm {
 /// A signed transaction with its sender.
 pub type Tx = Recovered<TxEnvelope>;
 
-/// What an Ethereum chain says of an included transaction.
+/// The receipt of an included transaction on an Ethereum chain.
 #[derive(Clone, Debug)]
 pub struct Receipt {
     /// Status, output and logs, as the EVM gave them. A halt has no output.
@@ -89,7 +89,8 @@ pub fn decode(raw: &[u8]) -> Option<Tx> {
     READ.with(|known| known.get(raw.to_vec(), read))
 }
 
-/// Who signed it; None where nobody can have, or the signature is one of two that are as good (EIP-2).
+/// Returns the signer of a transaction; None if no key can have signed it, or if the signature is one of two that
+/// are as good (EIP-2).
 fn signer(tx: &TxEnvelope) -> Option<Address> {
     let signature = tx.signature();
     if signature.to_k256().is_err() || signature.normalize_s().is_some() {
@@ -196,7 +197,7 @@ impl Evm {
     }
 }
 
-/// Whether a run asks what a block would ask.
+/// The checks that a run makes: those of a block, or those of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checks {
     /// As in a block.

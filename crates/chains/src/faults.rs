@@ -1,4 +1,4 @@
-//! What can be made to go wrong between a client and the node, and how often.
+//! The faults that can be caused between a client and the node, and their number.
 //!
 //! A [`Fault`] waits for the next request that it concerns and happens to it, [`Faults::add`] once, [`Faults::set`] until
 //! [`Faults::clear`]. The chain itself stays honest: it is the talk about it that suffers.
@@ -119,7 +119,7 @@ impl Faults {
         *self.waiting.lock() = Waiting::default();
     }
 
-    /// How many one-time faults still wait: 0 shows that a scenario had them all.
+    /// Returns how many one-time faults still wait: 0 shows that a scenario had them all.
     pub fn waiting(&self) -> usize {
         self.waiting.lock().once.len()
     }

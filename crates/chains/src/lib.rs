@@ -6,9 +6,9 @@
 //! node does, [`serve`] as a TRON node does. A [`TronNode`](tron::TronNode) has besides what the pool of a real node
 //! has, and its switches and failures. A [`Town`](town::Town) is a merchant with subscribers on either.
 //!
-//! Read in this order: `state`, `clock`, `chain`, `node`, then a family, then `faults`, `serve` and `eth`, then `town`.
-//! The demonstration is the program beside this library.
-//! The production package never depends on this crate. What differs from the real nodes is in its README.
+//! Read in this order: `state`, `clock`, `chain`, `node`, then a family, then `faults`, `serve` and `eth`, then
+//! `town`. The demonstration is the program beside this library. The production package never depends on this
+//! crate. Its README lists the differences from the real nodes.
 
 pub mod chain;
 pub mod clock;

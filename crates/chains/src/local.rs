@@ -1,5 +1,5 @@
-//! Who may use the pages, the controls and the nodes: a person at this machine, and nobody who only lured their
-//! browser here.
+//! Access to the pages, the controls and the nodes: for a person at this machine, and for nobody who only lured
+//! their browser here.
 //!
 //! A foreign name that resolves to this machine (DNS rebinding) is told by `Host`, and a foreign page that posts here by
 //! `Origin`. Programs send no `Origin`.

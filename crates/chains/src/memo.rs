@@ -8,7 +8,7 @@ use std::hash::Hash;
 /// So many results are kept.
 const MOST: usize = 20_000;
 
-/// What a function gave, by its arguments.
+/// The results of a function, by its arguments.
 #[derive(Debug)]
 pub(crate) struct Memo<K, V>(RefCell<HashMap<K, V>>);
 
@@ -18,7 +18,8 @@ impl<K: Eq + Hash, V: Clone> Memo<K, V> {
         Self(RefCell::new(HashMap::new()))
     }
 
-    /// What `make` gives for `key`, from memory where it is known. When memory is full, all is forgotten.
+    /// Returns the result of `make` for `key`, from memory if it is known. When memory is full, all results are
+    /// forgotten.
     pub(crate) fn get(&self, key: K, make: impl FnOnce(&K) -> V) -> V {
         if let Some(known) = self.0.borrow().get(&key) {
             return known.clone();

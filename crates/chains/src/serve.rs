@@ -25,7 +25,7 @@ const CONNECTIONS: usize = 50;
 /// The longest body (bytes).
 const BODY: usize = 16 * 1024 * 1024;
 
-/// Where a TRON node listens; port 0 is any.
+/// The ports on which a TRON node listens; port 0 is any.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ports {
     /// `/wallet`.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// What goes wrong when a transaction that may not run is run.
+/// The error of running a transaction that may not run.
 pub type RunError = EVMError<Infallible>;
 
 /// One account.
@@ -72,7 +72,7 @@ impl<L: Clone + Default> State<L> {
             .unwrap_or_default()
     }
 
-    /// What the family keeps beside the accounts.
+    /// Returns the family's data beside the accounts.
     pub fn ledger(&self) -> &L {
         &self.ledger
     }
@@ -122,7 +122,7 @@ pub struct View<'a, L> {
     pub hashes: &'a dyn Hashes,
 }
 
-/// Whoever knows the ids of past blocks.
+/// A source of the ids of past blocks.
 pub trait Hashes: std::fmt::Debug {
     /// The id of block `number`, if there is one.
     fn block_id(&self, number: u64) -> Option<B256>;

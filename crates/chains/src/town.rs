@@ -21,16 +21,16 @@ pub const TRIAL: u64 = 8;
 /// A month of the plans (s).
 const MONTH: u32 = 30 * 86_400;
 
-/// What is to be set up.
+/// The town that is to be set up.
 #[derive(Clone, Copy, Debug)]
 pub struct Founding {
-    /// Who may bill.
+    /// Account that may bill.
     pub biller: Address,
     /// Decimals of the token.
     pub decimals: u8,
-    /// What the plan asks for a month (base units).
+    /// Price of a month on the plan (base units).
     pub price: u128,
-    /// How many subscribe. Each allows everything and holds tokens for a hundred months.
+    /// Number of subscribers. Each allows everything and holds tokens for a hundred months.
     pub people: u64,
     /// The number of the one who is on the plan with a free month, from 1; 0 if nobody is.
     pub trial: u64,
@@ -60,9 +60,9 @@ pub struct Town {
     pub token: Address,
     /// The merchant's id on the contract.
     pub mer_key: Address,
-    /// Where the money goes.
+    /// Address that receives the money.
     pub payee: Address,
-    /// What a month costs (base units).
+    /// Price of a month (base units).
     pub price: u128,
     /// The approved version of each plan.
     pub version: u32,
@@ -222,13 +222,13 @@ impl Town {
         self.tell(&person.wallet, &cancel)
     }
 
-    /// What somebody holds (base units).
+    /// Returns the tokens that somebody holds (base units).
     pub fn balance(&self, ground: &dyn Ground, who: Address) -> U256 {
         let answer = ground.view(self.token, Token::balanceOfCall(who).abi_encode().into());
         U256::try_from_be_slice(&answer).unwrap_or_default()
     }
 
-    /// Whether the contract remembers the charge of a period.
+    /// Returns true if the contract remembers the charge of a period.
     pub fn was_charged(&self, ground: &dyn Ground, person: &Person, period: u32) -> bool {
         let (mer_key, user) = (self.mer_key, person.user_hash);
         let asked = Billing::wasChargedCall {

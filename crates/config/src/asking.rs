@@ -1,4 +1,4 @@
-//! What a running Signer is asked by.
+//! The data needed to ask a running Signer.
 
 use super::callers::Rights;
 use super::faults::Faults;
@@ -9,16 +9,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where a running Signer is heard, and in whose name it can be asked.
+/// The addresses of a running Signer, and the callers in whose name it can be asked.
 #[derive(Debug, Clone)]
 pub struct Asking {
-    /// Where it listens.
+    /// The listening address.
     pub listen: SocketAddr,
-    /// Where health and metrics are heard; none where `listen` hears them too.
+    /// Address for health and metrics; none if `listen` serves them too.
     pub health_listen: Option<SocketAddr>,
-    /// What it is encrypted with; none where it is not.
+    /// TLS of `listen`; none if connections there are not encrypted.
     pub tls: Option<Arc<Tls>>,
-    /// Who may ask.
+    /// Callers that may ask.
     pub callers: Vec<Caller>,
 }
 

@@ -1,8 +1,8 @@
 //! The billing call of a chain as it is configured: signatures, constants and the words for what
 //! the contract answers.
 //!
-//! Only the shape is judged here. Whether the signatures parse, and whether every name in them can
-//! be supplied, is decided by `contract` when the chain is opened.
+//! Only the shape is judged here. When the chain is opened, `contract` decides whether the signatures parse, and
+//! whether every name in them can be supplied.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,14 +27,14 @@ pub struct BillingConfig {
     pub skipped: Option<String>,
     /// Arguments that are the same in every call, by parameter name, as text.
     pub constants: BTreeMap<String, String>,
-    /// What the contract's reason numbers mean: decimal number to failure code.
+    /// Meaning of the contract's reason numbers: decimal number to failure code.
     pub reasons: BTreeMap<String, String>,
     /// The entry field that holds the period, for contracts whose `call` and `lookup` name none.
     pub period: Option<String>,
-    /// How far ahead of now the computed argument `deadline` lies: 10 s to 7 d.
+    /// Time from now to the computed argument `deadline`: 10 s to 7 d.
     pub deadline: Duration,
-    /// How long a charge stays claimed after it is final when nothing says which period it was
-    /// for: 1 s to 366 d.
+    /// Time for which a charge stays claimed after it is final when nothing says which period it was for: 1 s to
+    /// 366 d.
     pub guard: Duration,
 }
 
@@ -79,7 +79,8 @@ fn judge_constant(name: &str, _value: &str) -> Result<(), String> {
     is_field_name(name).then_some(()).ok_or_else(|| problem.to_owned())
 }
 
-/// What the left side means is for the contract profile to say: a number, an error or a text.
+/// Checks that the right side is a failure code. The contract profile decides what the left side means: a number,
+/// an error or a text.
 fn judge_reason(_said: &str, code: &str) -> Result<(), String> {
     let is_code = code.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     is_code.then_some(()).ok_or_else(|| {

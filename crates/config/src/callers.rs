@@ -1,4 +1,4 @@
-//! Who may ask: `[callers.<label>]`, one key and one secret each.
+//! The callers that may ask: `[callers.<label>]`, one key and one secret each.
 //!
 //! The label is only a name for the operator, in lower case so that environment variables reach it
 //! (`SIGNER__CALLERS__SCHEDULER__SECRET`). Rotation is two labels with the same key: both secrets
@@ -21,27 +21,27 @@ pub struct Caller {
     pub label: String,
     /// The API key that the caller sends in the clear: 1 to 128 visible ASCII characters.
     pub key: String,
-    /// What the caller signs with: 16 to 4096 bytes.
+    /// Secret that the caller signs with: 16 to 4096 bytes.
     pub secret: SecretString,
-    /// What it may ask for.
+    /// Rights of the caller.
     pub rights: Rights,
 }
 
 impl Caller {
-    /// Who it is, as what is written down names it.
+    /// Returns the caller's identity, as written records name it.
     pub fn asked_by(&self) -> AskedBy {
         AskedBy { key: CallerKey(self.key.clone()), label: CallerLabel(self.label.clone()) }
     }
 }
 
-/// What a caller may ask for.
+/// The rights of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {
-    /// Whether it may ask what became of billings.
+    /// True if the caller may ask for the outcome of billings.
     pub read: bool,
-    /// Whether it may have subscriptions charged.
+    /// True if the caller may have subscriptions charged.
     pub bill: bool,
-    /// Whether it may pause and resume chains, and resolve what is unproven.
+    /// True if the caller may pause and resume chains, and resolve what is unproven.
     pub control: bool,
     /// The chains that it may ask for; none where it may ask for all.
     pub chains: Option<Vec<PlatformChainId>>,
@@ -56,12 +56,12 @@ impl Default for Rights {
 }
 
 impl Rights {
-    /// Whether it may ask for something on a chain.
+    /// Returns true if the caller may ask for something on a chain.
     pub fn covers_chain(&self, chain: PlatformChainId) -> bool {
         self.chains.as_ref().is_none_or(|chains| chains.contains(&chain))
     }
 
-    /// Whether it may bill a plan.
+    /// Returns true if the caller may bill a plan.
     pub fn covers_plan(&self, plan: PlanId) -> bool {
         self.plans.as_ref().is_none_or(|plans| plans.contains(&plan))
     }
@@ -103,7 +103,7 @@ const EXAMPLES: [&str; 4] = [
 /// A secret with fewer different bytes was typed, and can be guessed.
 const FEWEST: usize = 8;
 
-/// What a secret must look like.
+/// The form that a secret must have.
 const SECRET: &str = "a secret of 16 to 4096 bytes";
 
 /// All callers, ordered by label. `non_test_chain` is a chain where an example's secret is refused.
@@ -185,7 +185,7 @@ fn api_key() -> Expected<String> {
     })
 }
 
-/// How many different bytes a secret has.
+/// Returns the number of different bytes in a secret.
 fn different(text: &str) -> usize {
     text.bytes().collect::<BTreeSet<u8>>().len()
 }

@@ -1,7 +1,7 @@
 //! The chains: which node, which contract, which key, and how much a transaction may cost.
 //!
-//! What a chain does not say comes from `[chain_defaults.<family>]`. Asks no node whether any of
-//! it is true.
+//! Settings that a chain does not state come from `[chain_defaults.<family>]`. No node is asked whether any of them
+//! is true.
 
 mod evm;
 mod keys;
@@ -36,27 +36,27 @@ pub struct ChainConfig {
     pub platform_id: PlatformChainId,
     /// Its name in logs and metrics. Unique.
     pub name: String,
-    /// Whether nothing of value is on it: only then are well-known keys and secrets good enough.
+    /// True if nothing of value is on the chain: only then are well-known keys and secrets good enough.
     pub test: bool,
-    /// Whether it is meant when a request names no chain. At most one is.
+    /// True if a request that names no chain means this one. At most one chain is the default.
     pub default: bool,
-    /// Whether anything new is signed on it. What is open is followed all the same.
+    /// State of new work: is anything new signed on the chain? Open transactions are followed all the same.
     pub new_work: NewWork,
-    /// Who signs on it, and who has signed on it before.
+    /// Keys that sign on the chain, and keys that have signed on it before.
     pub keys: ChainKeys,
     /// Below how many billings that its account can still pay for the gas money runs low: 0 (never)
     /// to 1000000.
     pub gas_warn_billings: u64,
-    /// Where people look a transaction up, with `{hash}` where its hash goes: a link on the page of
-    /// operators. None where they have nothing of the kind.
+    /// URL at which people look a transaction up, with `{hash}` in the place of its hash: a link on the page of
+    /// operators. None if they have no such URL.
     pub explorer: Option<String>,
-    /// What may be signed on it.
+    /// Limits on the transactions that may be signed on the chain.
     pub policy: PolicyConfig,
     /// Everything that depends on the family.
     pub family: FamilyConfig,
 }
 
-/// Whether anything new is signed on a chain.
+/// The state of new work on a chain: is anything new signed?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewWork {
     /// It is.
@@ -67,7 +67,7 @@ pub enum NewWork {
     Retired,
 }
 
-/// What depends on the family of a chain.
+/// The part of a chain's configuration that depends on its family.
 #[derive(Debug, Clone)]
 pub enum FamilyConfig {
     /// A chain that speaks Ethereum's JSON-RPC.
@@ -101,7 +101,7 @@ impl FamilyConfig {
         }
     }
 
-    /// How often open transactions are looked at.
+    /// Returns the interval at which open transactions are looked at.
     pub fn poll_interval(&self) -> Duration {
         match self {
             Self::Evm(evm) => evm.poll_interval,
@@ -109,7 +109,7 @@ impl FamilyConfig {
         }
     }
 
-    /// How often the chain is looked at while nothing is open.
+    /// Returns the interval at which the chain is looked at while nothing is open.
     pub fn idle_poll_interval(&self) -> Duration {
         match self {
             Self::Evm(evm) => evm.idle_poll_interval,
@@ -117,7 +117,7 @@ impl FamilyConfig {
         }
     }
 
-    /// How far the newest block may be from this machine's clock before nothing new is signed.
+    /// Returns how far the newest block may be from this machine's clock before nothing new is signed.
     pub fn clock_tolerance(&self) -> Duration {
         match self {
             Self::Evm(evm) => evm.clock_tolerance,
@@ -125,7 +125,7 @@ impl FamilyConfig {
         }
     }
 
-    /// How many transactions may be in no block at one time.
+    /// Returns how many transactions may be in no block at one time.
     pub fn max_in_flight(&self) -> u32 {
         match self {
             Self::Evm(evm) => evm.max_in_flight,
@@ -185,7 +185,7 @@ pub(super) fn read_all(root: &mut TableReader<'_>, environment: &Environment) ->
     Chains { read, non_test_chain }
 }
 
-/// What a chain is compared by with the others, as far as it can be read.
+/// The settings by which a chain is compared with the others, as far as they can be read.
 struct Outline {
     path: String,
     test: bool,
@@ -223,7 +223,7 @@ fn main_network(reader: &TableReader<'_>, family: Family) -> Option<&'static str
     id.and_then(|id| main_networks::named(family, id))
 }
 
-/// Whether nothing of value is on a chain: it says so, and is no main network.
+/// Returns true if nothing of value is on a chain: it is declared so, and is no main network.
 fn is_test(reader: &TableReader<'_>, family: Option<Family>) -> bool {
     let main = family.and_then(|family| main_network(reader, family));
     main.is_none() && reader.peek("test", &flag()).unwrap_or(false)
@@ -252,7 +252,7 @@ fn compare(outlines: &[Outline], root: &TableReader<'_>) {
 }
 
 impl ChainConfig {
-    /// Where nodes are that are asked over http on another machine.
+    /// Returns the nodes on other machines that are asked over http.
     pub fn nodes_in_the_clear(&self) -> BTreeSet<String> {
         let all: Vec<&super::RpcUrl> = match &self.family {
             FamilyConfig::Evm(evm) => evm.rpc.iter().chain(&evm.send_only).collect(),
@@ -364,7 +364,7 @@ fn name() -> Expected<String> {
     })
 }
 
-/// How far the newest block may be from this machine's clock, at most `most` seconds. Only a test chain,
+/// Accepts the distance of the newest block from this machine's clock, at most `most` seconds. Only a test chain,
 /// whose time may be moved by hand, is allowed more.
 fn clock_tolerance(reader: &TableReader<'_>, most: u64) -> Expected<Duration> {
     let test = reader.peek("test", &flag()).unwrap_or(false);
@@ -372,8 +372,8 @@ fn clock_tolerance(reader: &TableReader<'_>, most: u64) -> Expected<Duration> {
     time(seconds(1)..=if test { any } else { seconds(most) })
 }
 
-/// How many requests each provider may get in a day, where looks of so many questions are so far apart while nothing
-/// is open.
+/// Reads how many requests each provider may get in a day, for looks of `look` requests that are `idle` apart while
+/// nothing is open.
 fn requests_a_day(
     reader: &mut TableReader<'_>,
     look: u64,
@@ -381,7 +381,7 @@ fn requests_a_day(
 ) -> Result<Option<u64>, Reported> {
     const KEY: &str = "max_requests_per_day";
     const DAY_MS: u128 = 86_400_000;
-    /// What is asked every ten minutes.
+    /// Requests in a day that are made every ten minutes.
     const RECHECKS: u64 = 144 * 7;
     let a_day: Option<u64> = reader.optional(KEY, &whole(1_000..=1_000_000_000))?;
     let (Some(a_day), Ok(idle)) = (a_day, idle) else { return Ok(a_day) };

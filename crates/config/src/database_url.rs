@@ -84,7 +84,7 @@ impl DatabaseUrl {
         &self.server
     }
 
-    /// Whether a password stands in it.
+    /// Returns true if the URL contains a password.
     pub fn has_password(&self) -> bool {
         self.has_password
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration: a list, so that one start shows all of it.
+//! The faults of a configuration: a list, so that one start shows all of them.
 //!
 //! A fault names a key and says what to do. It never quotes a value: any value may be a secret.
 
@@ -11,7 +11,7 @@ pub struct ConfigError {
     /// The full path of the key (`chains.139.fees.max_fee_per_gas`), the name of an environment
     /// variable, or the path of a file.
     pub key: String,
-    /// What is wrong and what is expected instead. Never contains the value.
+    /// The problem, and what is expected instead. Never contains the value.
     pub problem: String,
 }
 
@@ -62,7 +62,7 @@ impl Faults {
         Reported(())
     }
 
-    /// What was read, whatever else was wrong: for what has no need of the rest.
+    /// Returns what was read, whatever else was wrong: for callers that do not need the rest.
     pub(super) fn settle_read<T>(self, outcome: Result<T, Reported>) -> Result<T, ConfigErrors> {
         match outcome {
             Ok(read) => Ok(read),

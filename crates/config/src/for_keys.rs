@@ -32,7 +32,7 @@ const NO_URL: &str = "postgresql://nobody@localhost/nothing";
 pub struct ForKeys {
     /// The chains. Of their nodes no more is known than where they are.
     pub chains: Vec<ChainConfig>,
-    /// Where keys are.
+    /// The places where keys are.
     pub keys: KeysConfig,
 }
 
@@ -111,7 +111,7 @@ impl ForKeys {
     }
 }
 
-/// Whether the variable is of a store that hands out a key which `text` names, or is such a key.
+/// Returns true if the variable belongs to a store that hands out a key which `text` names, or is such a key.
 fn is_needed(name: &str, text: &str) -> bool {
     let named = |place: &str| text.contains(&format!("\"{place}"));
     if [incumbent::EVM_KEYS, incumbent::TVM_KEYS].contains(&name) {

@@ -1,4 +1,4 @@
-//! Where and how requests are heard.
+//! The address at which requests are received, and the limits on them.
 
 use super::faults::Reported;
 use super::kinds::{flag, memory, path, socket_address, time, whole};
@@ -11,51 +11,51 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where and how requests are heard.
+/// The address at which requests are received, and the limits on them.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
     /// The address to listen on.
     pub listen: SocketAddr,
     /// The longest body that is read, in bytes: 1 KiB to 64 MiB.
     pub body_limit_bytes: usize,
-    /// How many entries one request may carry: 1 to 10000.
+    /// Most entries that one request may carry: 1 to 10000.
     pub max_entries: usize,
-    /// How long a request may take until it is answered: 1 s to 2 min.
+    /// Longest time until a request is answered: 1 s to 2 min.
     pub request_deadline: Duration,
-    /// How long a client may take to send its headers: 100 ms to 1 min.
+    /// Longest time for a client to send its headers: 100 ms to 1 min.
     pub header_timeout: Duration,
-    /// How long a body may be on its way: 100 ms to 1 min.
+    /// Longest time for a body to arrive: 100 ms to 1 min.
     pub body_timeout: Duration,
-    /// How long a client may read nothing of its answer: 100 ms to 1 min.
+    /// Longest time for which a client may read nothing of its answer: 100 ms to 1 min.
     pub write_timeout: Duration,
     /// After how long the next answer is the last on its connection: 1 s to 24 h.
     pub connection_lifetime: Duration,
-    /// How many connections are open at one time: 16 to 65536. For more one that is idle goes, of whoever
-    /// has most.
+    /// Most connections open at one time: 16 to 65536. For a further one, an idle connection is closed, of the
+    /// client that has the most.
     pub max_connections: usize,
-    /// How many of them from one address: 1 to 65536.
+    /// Most connections from one address: 1 to 65536.
     pub max_connections_per_address: usize,
-    /// Where health and metrics are heard; none where `listen` hears them too.
+    /// Address for health and metrics; none if `listen` serves them too.
     pub health_listen: Option<SocketAddr>,
-    /// Whether the page for operators is served, beside health and metrics.
+    /// True if the page for operators is served, beside health and metrics.
     pub page: bool,
-    /// What it is encrypted with there; none where it is not.
+    /// TLS of the port at `listen`; none if that port is not encrypted.
     pub tls: Option<Arc<Tls>>,
-    /// How long a stopping process waits for what it has begun: 1 s to 10 min.
+    /// Longest time for which a stopping process waits for the work it has begun: 1 s to 10 min.
     pub shutdown_grace: Duration,
-    /// How many billing requests of one caller are at work at one time: 1 to 65536. Others are turned away.
+    /// Most billing requests of one caller at work at one time: 1 to 65536. Others are turned away.
     pub max_concurrent_requests: usize,
 }
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// How many connections the port of health takes.
+/// Most connections that the port of health takes.
 const OF_HEALTH: usize = 32;
 
 impl HttpConfig {
-    /// How the port where callers come in treats connections: as configured, or as the descriptors of the
-    /// process allow.
+    /// Returns the rules for connections on the callers' port: as configured, or as the descriptors of the process
+    /// allow.
     pub fn manners(&self) -> Manners {
         let manners = Manners {
             connections: self.max_connections,
@@ -80,7 +80,7 @@ impl HttpConfig {
         }
     }
 
-    /// What to think of where requests are heard; nothing on a loopback address, nor behind TLS.
+    /// Returns the warning for requests received in the clear; none on a loopback address or behind TLS.
     pub fn in_the_clear(&self) -> Option<&'static str> {
         let at_home = self.listen.ip().to_canonical().is_loopback();
         (!at_home && self.tls.is_none()).then_some(

@@ -1,14 +1,16 @@
 //! The environment file of the Signer that the platform ships, taken as it is: `MER_API_KEY`, `MER_API_SECRET`,
 //! and `EVM_PRIVATE_KEY`, `TVM_PRIVATE_KEY` as maps from platform chain id to key.
 //!
-//! It speaks only where the configuration file is silent: a file that describes a caller has all callers, and
-//! one that describes a chain has all chains. What it cannot say (nodes, contract, limits) is told as missing.
+//! These variables count only if the configuration file is silent: a file that describes a caller has all callers,
+//! and one that describes a chain has all chains. Settings that the variables cannot express (nodes, contract,
+//! limits) are reported as missing.
 
 use config_rs::{Map, Value, ValueKind};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// Who may ask: the key and the secret that the platform gave to the merchant, and what they are here.
+/// The variables of the caller: the key and the secret that the platform gave to the merchant, and their names
+/// here.
 const CALLER: [(&str, &str); 2] = [("MER_API_KEY", "key"), ("MER_API_SECRET", "secret")];
 
 /// The label of that caller.
@@ -24,7 +26,7 @@ pub(super) const TVM_KEYS: &str = "TVM_PRIVATE_KEY";
 /// The families of the variables in [`KEY_VARIABLES`].
 const FAMILIES: [&str; 2] = ["evm", "tvm"];
 
-/// Whether an environment variable is one of these.
+/// Returns true if an environment variable is one of these.
 pub(super) fn is_ours(name: &str) -> bool {
     CALLER.iter().any(|(ours, _)| *ours == name) || KEY_VARIABLES.contains(&name)
 }

@@ -10,10 +10,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the journal is when nothing is said.
+/// The file of the journal when none is stated.
 pub(super) const USUAL_FILE: &str = "data/journal.sqlite";
 
-/// How long a server's answer is waited for when nothing is said.
+/// Time to wait for a server's answer when none is stated.
 const USUAL_TIMEOUT: Duration = seconds(10);
 
 /// After how long a Signer that says nothing is taken for gone when nothing is said.
@@ -22,10 +22,10 @@ const USUAL_TAKEOVER: Duration = seconds(10);
 /// The most letters of a name of an instance.
 const LONGEST_NAME: usize = 60;
 
-/// What `journal.url` must look like.
+/// The form that `journal.url` must have.
 const URL: &str = "the URL of a PostgreSQL database: postgresql://role:password@host/database";
 
-/// Where the journal is.
+/// The place of the journal.
 #[derive(Debug, Clone)]
 pub enum JournalPlace {
     /// In a file of this machine.
@@ -39,15 +39,15 @@ pub enum JournalPlace {
 pub struct JournalConfig {
     /// The file. It is never created unless asked for.
     pub path: PathBuf,
-    /// Where its mark is; none where that is `<path>.mark`.
+    /// File of the journal's mark; none if it is `<path>.mark`.
     pub mark_path: Option<PathBuf>,
-    /// How backups are made of it while a Signer runs; none where none are.
+    /// Backups that are made of the journal while a Signer runs; none if none are made.
     pub backups: Option<BackupPlan>,
     /// No new work is accepted with less than this free on its disk, in bytes: 1 MiB to 1 TiB.
     pub min_free_bytes: u64,
-    /// How many commits may wait for the writer: 1 to 100000.
+    /// Most commits that may wait for the writer: 1 to 100000.
     pub queue_length: usize,
-    /// How long refusals are kept, an hour to ten years; none where they are not.
+    /// Time for which refusals are kept, an hour to ten years; none if they are not kept.
     pub keep_refusals: Option<Duration>,
 }
 
@@ -56,9 +56,9 @@ pub struct JournalConfig {
 pub struct BackupPlan {
     /// The directory that they are in.
     pub directory: PathBuf,
-    /// How long after one the next one is made: 1 s to 30 days.
+    /// Time from one backup to the next: 1 s to 30 days.
     pub every: Duration,
-    /// How many of them are kept: 1 to 10000.
+    /// Number of backups that are kept: 1 to 10000.
     pub keep: usize,
 }
 
@@ -78,21 +78,22 @@ impl BackupPlan {
 pub struct JournalServer {
     /// The server, the database, and the role that it is used as.
     pub url: DatabaseUrl,
-    /// Who signs the certificate of the server, in PEM; none for whoever this machine trusts.
+    /// Authority that signs the certificate of the server, in PEM; none for the authorities that this machine
+    /// trusts.
     pub authority_file: Option<PathBuf>,
     /// The file of the mark, on this machine. Refusals and the webhook's place are beside it.
     pub mark_path: PathBuf,
     /// After how long an answer of the server is taken for lost: 1 s to 1 min.
     pub timeout: Duration,
-    /// What this Signer is called among those that share the journal; none for the machine's name.
+    /// Name of this Signer among those that share the journal; none for the machine's name.
     pub instance: Option<String>,
     /// After how long another Signer that says nothing is taken for gone: 3 s to 10 min.
     pub takeover_after: Duration,
     /// No refusals are kept with less than this free on the disk of the mark, in bytes: 1 MiB to 1 TiB.
     pub min_free_bytes: u64,
-    /// How many commits may wait for the writer: 1 to 100000.
+    /// Most commits that may wait for the writer: 1 to 100000.
     pub queue_length: usize,
-    /// How long refusals are kept, an hour to ten years; none where they are not.
+    /// Time for which refusals are kept, an hour to ten years; none if they are not kept.
     pub keep_refusals: Option<Duration>,
 }
 
@@ -191,7 +192,7 @@ impl JournalPlace {
         }
     }
 
-    /// How long refusals are kept; none where they are not.
+    /// Returns how long refusals are kept; none if they are not kept.
     pub fn keep_refusals(&self) -> Option<Duration> {
         match self {
             Self::File(file) => file.keep_refusals,
@@ -199,7 +200,7 @@ impl JournalPlace {
         }
     }
 
-    /// Whether its URL has a password in it.
+    /// Returns true if the URL of the journal has a password in it.
     pub(super) fn has_password(&self) -> bool {
         match self {
             Self::File(_) => false,
@@ -207,7 +208,7 @@ impl JournalPlace {
         }
     }
 
-    /// What it is, in a word: `file` or `server`.
+    /// Returns the kind of the journal, in a word: `file` or `server`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::File(_) => "file",
@@ -255,7 +256,7 @@ fn refuse_removed(reader: &mut TableReader<'_>) -> Result<(), Reported> {
     refused
 }
 
-/// What says nothing of a journal in a file.
+/// Refuses keys that say nothing of a journal in a file.
 fn only_with_a_url(reader: &TableReader<'_>) -> Result<(), Reported> {
     let of_a_server = ["authority_file", "instance", "takeover_after", "timeout"];
     let stated = of_a_server.into_iter().filter(|key| reader.has(key));
@@ -264,7 +265,7 @@ fn only_with_a_url(reader: &TableReader<'_>) -> Result<(), Reported> {
     faults.into_iter().try_for_each(Err)
 }
 
-/// What goes with a journal in a file alone.
+/// Refuses keys that go with a journal in a file alone.
 fn fits_a_url(reader: &TableReader<'_>) -> Result<(), Reported> {
     let mut fits = Ok(());
     if reader.has("path") {

@@ -1,4 +1,4 @@
-//! How a configuration names a key: where it is, and, for a store, whose it has to be.
+//! The name of a key in a configuration: where the key is, and, for a store, whose it has to be.
 
 use super::keys::CREDENTIALS_DIRECTORY;
 use super::kinds::Expected;
@@ -8,7 +8,7 @@ use billing::{Family, parse_address};
 use secrecy::SecretString;
 use std::path::{Path, PathBuf};
 
-/// Where a signing key comes from.
+/// The place from which a signing key comes.
 #[derive(Debug, Clone)]
 pub enum KeyRef {
     /// The keystore of this name in the keystore directory. A plain file name.
@@ -31,7 +31,7 @@ pub enum KeyRef {
 }
 
 impl KeyRef {
-    /// Whether the key itself comes from there. Otherwise it stays there and signs there.
+    /// Returns true if the key itself comes from there. Otherwise the key stays there and signs there.
     pub fn hands_out(&self) -> bool {
         match self {
             Self::Keystore(_)
@@ -47,7 +47,7 @@ impl KeyRef {
 /// A value in a KV version 2 engine of Vault or `OpenBao`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultSecret {
-    /// Where the engine is mounted.
+    /// Path at which the engine is mounted.
     pub mount: String,
     /// The path of the secret in it.
     pub path: String,
@@ -79,7 +79,7 @@ pub struct KmsKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GcpKey(pub String);
 
-/// What a key is called on its token.
+/// The name of a key on its token.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TokenKey {
     /// By its label.
@@ -155,7 +155,7 @@ pub(super) fn key_ref(
     })
 }
 
-/// What stands before the address that the key has to have.
+/// Splits off the address that the key has to have, and returns the text before it and the address.
 fn pinned(family: Family, text: &str) -> Result<(&str, Address), String> {
     let (rest, address) = text.rsplit_once('@').ok_or("lacks @ and the address of the key")?;
     let address = parse_address(family, address);

@@ -1,4 +1,4 @@
-//! Where keys are: the directory of keystores, and how stores elsewhere are reached.
+//! The places of keys: the directory of keystores, and how stores elsewhere are reached.
 
 use super::faults::Reported;
 use super::kinds::{Expected, flag, path, text};
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 /// The longest name or address of anything of a store, bytes.
 const LONGEST: usize = 512;
 
-/// Where a pod finds the token of its service account.
+/// The file in which a pod finds the token of its service account.
 const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-/// What systemd and clouds say to the processes that they start.
+/// The variables that systemd and clouds set for the processes that they start.
 pub(super) const CREDENTIALS_DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
 const ID: &str = "AWS_ACCESS_KEY_ID";
 const SECRET: &str = "AWS_SECRET_ACCESS_KEY";
@@ -24,34 +24,34 @@ const DOOR_TOKEN: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
 const METADATA: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
 const GCP_METADATA: &str = "GCE_METADATA_HOST";
 
-/// Whether a variable of the process says something of a store of keys.
+/// Returns true if a variable of the process concerns a store of keys.
 pub(super) fn is_of_a_store(name: &str) -> bool {
     [CREDENTIALS_DIRECTORY, ID, SECRET, TOKEN, DOOR, DOOR_PATH, DOOR_TOKEN, METADATA, GCP_METADATA]
         .contains(&name)
 }
 
-/// Where keys are.
+/// The places where keys are.
 #[derive(Debug, Clone)]
 pub struct KeysConfig {
     /// The directory in which `keystore:<name>` is looked up.
     pub directory: PathBuf,
-    /// Whether a process of their own holds the keys that are not in a store which signs itself.
+    /// True if a separate process holds the keys that are not in a store which signs itself.
     pub split: bool,
-    /// Where that process is reached, where it is a service of its own; none where the Signer starts it.
+    /// Socket of that process, if it is a service of its own; none if the Signer starts it.
     pub socket: Option<PathBuf>,
-    /// Where that process counts what it has signed on a day. Beside the journal unless stated.
+    /// File in which that process counts what it has signed on a day. Beside the journal unless stated.
     pub ceiling_file: PathBuf,
     /// The store of `vault:`; none where it is not described.
     pub vault: Option<VaultConfig>,
-    /// How `awskms:` and `awssecret:` are reached.
+    /// Settings for reaching `awskms:` and `awssecret:`.
     pub aws: AwsConfig,
-    /// How `gcpkms:` is reached.
+    /// Settings for reaching `gcpkms:`.
     pub gcp: GcpConfig,
     /// The token of `pkcs11:`; none where it is not described.
     pub pkcs11: Option<Pkcs11Config>,
 }
 
-/// How Google Cloud is reached.
+/// The settings for reaching Google Cloud.
 #[derive(Debug, Clone)]
 pub struct GcpConfig {
     /// The key management service. Without a slash at its end.
@@ -80,25 +80,25 @@ pub struct VaultConfig {
     pub namespace: Option<String>,
     /// The certificates of the authority that signed the server's, where that is no public one.
     pub ca_file: Option<PathBuf>,
-    /// Who we are.
+    /// Login of the Signer.
     pub login: VaultLogin,
 }
 
-/// How the Signer says to Vault who it is.
+/// The way in which the Signer tells Vault who it is.
 #[derive(Debug, Clone)]
 pub enum VaultLogin {
     /// By a token in a file.
     Token(PathBuf),
     /// By a role.
     Role {
-        /// Where the auth method is mounted.
+        /// Path at which the auth method is mounted.
         mount: String,
         /// Which field of the login proves it.
         proof: VaultProof,
     },
 }
 
-/// What proves a role.
+/// The proof of a role.
 #[derive(Debug, Clone)]
 pub enum VaultProof {
     /// `AppRole`.
@@ -117,18 +117,18 @@ pub enum VaultProof {
     },
 }
 
-/// How AWS is reached.
+/// The settings for reaching AWS.
 #[derive(Debug, Clone)]
 pub struct AwsConfig {
     /// Instead of the region's own address.
     pub kms_url: Option<String>,
     /// Likewise, of its store of secrets.
     pub secrets_url: Option<String>,
-    /// Where the credentials come from.
+    /// Source of the credentials.
     pub credentials: AwsCredentialSource,
 }
 
-/// Where credentials for AWS come from: the first of these that the environment names.
+/// The source of credentials for AWS: the first of these that the environment names.
 #[derive(Debug, Clone)]
 pub enum AwsCredentialSource {
     /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and perhaps `AWS_SESSION_TOKEN`.
@@ -142,14 +142,14 @@ pub enum AwsCredentialSource {
     },
     /// `AWS_CONTAINER_CREDENTIALS_FULL_URI` or `_RELATIVE_URI`: ECS, and EKS with pod identities.
     Container {
-        /// Who is asked.
+        /// URL that is asked.
         url: String,
         /// The file of the token that is shown there (`AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE`).
         token_file: Option<PathBuf>,
     },
     /// The machine itself, by its metadata service (version 2).
     Machine {
-        /// Where that is (`AWS_EC2_METADATA_SERVICE_ENDPOINT`).
+        /// URL of the metadata service (`AWS_EC2_METADATA_SERVICE_ENDPOINT`).
         url: String,
     },
 }

@@ -18,7 +18,7 @@ use billing::{Family, parse_address};
 /// Reads a value, or says what it is instead.
 type Parse<T> = Box<dyn Fn(&Value) -> Result<T, String>>;
 
-/// What a value must look like.
+/// The form that a value must have.
 pub(super) struct Expected<T> {
     /// Ends the sentence "expected …".
     pub(super) expects: String,
@@ -61,7 +61,7 @@ impl<T: 'static> Expected<T> {
     }
 }
 
-/// What a value is, for people.
+/// Returns the kind of a value, in words for people.
 pub(super) fn noun(value: &Value) -> &'static str {
     match value.kind {
         ValueKind::Nil => "nothing",
@@ -216,7 +216,7 @@ pub(super) fn field_name(expects: &str) -> Expected<String> {
     })
 }
 
-/// Whether a text can be the name of a field.
+/// Returns true if a text can be the name of a field.
 pub(super) fn is_field_name(text: &str) -> bool {
     let starts_well =
         text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
@@ -230,7 +230,7 @@ pub(super) fn socket_address() -> Expected<SocketAddr> {
     })
 }
 
-/// A path of the file system. Where a relative one starts: `places`.
+/// Accepts a path of the file system. `places` says where a relative path starts.
 pub(super) fn path(expects: &str) -> Expected<PathBuf> {
     Expected::of_text(expects, |text| match text {
         _ if text.contains('\0') => Err("has a zero byte"),

@@ -1,8 +1,8 @@
-//! What a rollup takes beside gas for putting a transaction on the chain below it.
+//! The fee that a rollup takes beside gas for putting a transaction on the chain below it.
 
 use super::kinds::Expected;
 
-/// Whether a chain takes a fee for data that its gas price does not bound.
+/// The fee for data that a chain takes and that its gas price does not bound, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum L1Fee {
     /// No. Arbitrum neither: it takes that fee as gas, which the estimate holds.

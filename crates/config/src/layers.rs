@@ -12,11 +12,11 @@ use super::incumbent;
 /// The first layer, and the only place where a default is written down.
 const DEFAULTS: &str = include_str!("../../../config/default.toml");
 
-/// What the names of our environment variables begin with, and what separates their parts.
+/// The prefix of our environment variables, and the separator of their parts.
 const PREFIX: &str = "SIGNER__";
 const SEPARATOR: &str = "__";
 
-/// What keys are called that hold a secret themselves.
+/// The names of keys that hold a secret themselves.
 const SECRET_KEYS: [&str; 2] = ["secret", "api_key"];
 
 /// A URL that may hold a password.
@@ -25,7 +25,7 @@ const SECRET_URL: &str = "journal.url";
 /// Environment variables: name and value.
 pub(super) type Environment = [(String, String)];
 
-/// Whether an environment variable overrides a key of the configuration.
+/// Returns true if an environment variable overrides a key of the configuration.
 pub(super) fn is_override(name: &str) -> bool {
     name.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
 }
@@ -133,7 +133,7 @@ fn spelling(table: &Map<String, Value>, typed: &str) -> Result<String, &'static 
     }
 }
 
-/// What is wrong with the text, without the line it is in: that line may hold a secret.
+/// Describes the fault in the text, without the line it is in: that line may hold a secret.
 fn explain(error: &ConfigError) -> String {
     let text = if let ConfigError::FileParse { cause, .. } = error {
         cause.to_string()

@@ -1,4 +1,4 @@
-//! What the Signer is told at start: one validated value, and every fault in it at once.
+//! The configuration of the Signer at start: one validated value, and every fault in it at once.
 //!
 //! The only part of the crate that reads the environment. It opens no key, asks no node and judges
 //! no contract signature: `keys` and `chain` do that with what they are given here.
@@ -79,39 +79,39 @@ use stated::Stated;
 /// holds it need not check anything again.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where and how requests are heard.
+    /// The address at which requests are received, and the limits on them.
     pub http: HttpConfig,
-    /// Who may ask: at least one, unless `allow_unauthenticated`. One key may occur with several
-    /// secrets, of which each is good.
+    /// Callers that may ask: at least one, unless `allow_unauthenticated`. One key may occur with several secrets,
+    /// of which each is good.
     pub callers: Vec<Caller>,
-    /// Whether requests without a signature are served. Only ever true on a loopback address.
+    /// True if requests without a signature are served. Only ever true on a loopback address.
     pub allow_unauthenticated: bool,
-    /// Where the journal is.
+    /// The place of the journal.
     pub journal: JournalPlace,
-    /// Where keys are.
+    /// The places where keys are.
     pub keys: KeysConfig,
-    /// How nodes are reached.
+    /// The settings for reaching nodes.
     pub outbound: OutboundConfig,
     /// The chains, ordered by platform chain id: at least one, at most one of them the default.
     pub chains: Vec<ChainConfig>,
-    /// What is logged and how.
+    /// The settings of the log: what is logged, and how.
     pub log: LogConfig,
-    /// Where what happens is told; none where nobody is.
+    /// Receiver of events; none if events are not sent.
     pub webhook: Option<WebhookConfig>,
-    /// Where the spans of charges go; none where they go nowhere.
+    /// Receiver of the spans of charges; none if they are not sent.
     pub traces: Option<TracesConfig>,
-    /// What it states, to be compared with another one.
+    /// Keys that the configuration states, to be compared with another one.
     stated: Stated,
 }
 
-/// How nodes are reached.
+/// The settings for reaching nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutboundConfig {
-    /// Whether the proxies of `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` stand in between.
+    /// True if requests go through the proxies of `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
     pub environment_proxies: bool,
 }
 
-/// What is logged and how.
+/// The settings of the log: what is logged, and how.
 #[derive(Debug, Clone)]
 pub struct LogConfig {
     /// The shape of a line.
@@ -151,8 +151,8 @@ impl Config {
         all.filter(|tolerance| *tolerance <= A_DAY).max().unwrap_or_default()
     }
 
-    /// Where keystores are, of a configuration that may lack everything else: a key can be made before the
-    /// rest is known.
+    /// Reads the places of keystores from a configuration that may lack everything else: a key can be made before
+    /// the rest is known.
     pub fn load_keys(path: Option<&Path>) -> Result<KeysConfig, ConfigErrors> {
         let faults = Faults::default();
         let environment = process_environment(&faults);
@@ -170,7 +170,7 @@ impl Config {
         faults.settle(keys)
     }
 
-    /// What a running Signer is asked by, of a configuration that may have any fault elsewhere.
+    /// Reads what is needed to ask a running Signer, from a configuration that may have any fault elsewhere.
     pub fn load_asking(path: Option<&Path>) -> Result<Asking, ConfigErrors> {
         let faults = Faults::default();
         let environment = process_environment(&faults);
@@ -187,7 +187,7 @@ impl Config {
         faults.settle_read(read)
     }
 
-    /// What this Signer is asked by once it runs.
+    /// Returns what is needed to ask this Signer once it runs.
     pub fn asking(&self) -> Asking {
         Asking::of(&self.http, self.callers.clone())
     }
@@ -333,25 +333,26 @@ fn read_file(path: Option<&Path>, faults: &Faults) -> Result<String, Reported> {
         .map_err(|error| faults.add(path.display().to_string(), format!("cannot be read: {error}")))
 }
 
-/// What another process of this program has to be started with to read the same configuration.
+/// Returns the variables that another process of this program has to be started with to read the same
+/// configuration.
 pub fn own_environment() -> impl Iterator<Item = (OsString, OsString)> {
     let ours = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_ours));
     ours.chain(certificates())
 }
 
-/// Where certificates are, by which stores of keys are known.
+/// Returns the variables that say where the certificates are by which stores of keys are known.
 pub fn certificates() -> impl Iterator<Item = (OsString, OsString)> {
     let known = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
     let of_them = move |name: &OsString| name.to_str().is_some_and(|name| known.contains(&name));
     std::env::vars_os().filter(move |(name, _)| of_them(name))
 }
 
-/// Whether a variable of the process says something to us.
+/// Returns true if a variable of the process concerns the Signer.
 fn is_ours(name: &str) -> bool {
     layers::is_override(name) || incumbent::is_ours(name) || keys::is_of_a_store(name)
 }
 
-/// What the process was started with, as far as it is ours.
+/// Returns the variables that the process was started with, as far as they are ours.
 fn process_environment(faults: &Faults) -> Vec<(String, String)> {
     let mut ours = Vec::new();
     for (name, value) in std::env::vars_os() {

@@ -1,5 +1,5 @@
-//! What may be signed on a chain besides what always holds: how many charges, of which tokens, how
-//! much of each, and how much fee money. Everything here is optional; what is absent is no limit.
+//! The limits on signing on a chain besides the rules that always hold: how many charges, of which tokens, how much
+//! of each, and how much fee money. Everything here is optional; an absent value is no limit.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ use billing::{Family, parse_address};
 /// The limits of one chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyConfig {
-    /// How many charges one transaction may make: 1 to 10000. None: as many as a request may hold.
+    /// Most charges that one transaction may make: 1 to 10000. None: as many as a request may hold.
     pub max_batch: Option<usize>,
     /// The most that transactions may cost in one UTC day, at their ceilings, in wei or sun.
     pub max_fee_per_day: Option<U256>,
     /// The tokens that may be charged, by the operator's names for them. Empty: every token.
     pub tokens: BTreeMap<String, TokenLimits>,
-    /// What may stand in an address that entries state, by the name of the field. Empty: anything.
+    /// Addresses that entries may state in an address field, by the name of the field. Empty: anything.
     pub allowed: BTreeMap<String, Vec<Address>>,
-    /// Whether it was said in so many words that nothing is limited.
+    /// True if the configuration says in so many words that nothing is limited.
     pub unlimited: bool,
 }
 
-/// How much of one token may be charged.
+/// The limits on charges in one token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenLimits {
     /// The token's contract. No two names have the same.
@@ -35,7 +35,7 @@ pub struct TokenLimits {
     pub max_amount: Option<U256>,
     /// The most of all charges of one UTC day, base units.
     pub max_amount_per_day: Option<U256>,
-    /// How many decimals it has, 0 to 77: for people, and no limit. None: amounts are told in base units alone.
+    /// Decimals of the token, 0 to 77: for people, and no limit. None: amounts are told in base units alone.
     pub decimals: Option<u8>,
 }
 
@@ -83,18 +83,18 @@ impl PolicyConfig {
         Ok(read)
     }
 
-    /// Whether it says of amounts or of fees how much is too much, or which tokens are meant.
+    /// Returns true if the policy limits amounts or fees, or names the tokens that are meant.
     pub fn limits_money(&self) -> bool {
         self.max_fee_per_day.is_some() || !self.tokens.is_empty()
     }
 
-    /// Whether it says of anything how much a day may come to.
+    /// Returns true if the policy limits any total of a day.
     pub fn limits_of_day(&self) -> bool {
         let mut tokens = self.tokens.values();
         self.max_fee_per_day.is_some() || tokens.any(|token| token.max_amount_per_day.is_some())
     }
 
-    /// What is wrong with it where something of value is on the chain.
+    /// Reports the faults of a policy on a chain that holds something of value.
     pub(super) fn check_serious(&self, reader: &TableReader<'_>) {
         let path = format!("{}.policy", reader.path());
         if !self.limits_money() && !self.unlimited {

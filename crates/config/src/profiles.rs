@@ -7,7 +7,7 @@ use config_rs::{Config, File, FileFormat, Value, ValueKind};
 use super::kinds::Expected;
 use super::reader::Table;
 
-/// How the reference contract is called.
+/// The profile of the reference contract.
 const REFERENCE: &str = include_str!("../../../config/contracts/reference.toml");
 
 /// A profile that comes with the program.
@@ -18,7 +18,7 @@ pub(super) enum Shipped {
 }
 
 impl Shipped {
-    /// What it says, for a `billing` section to fall back on.
+    /// Returns the settings of the profile, for a `billing` section to fall back on.
     pub(super) fn table(self) -> Table<'static> {
         static TREE: LazyLock<Value> = LazyLock::new(|| parse(REFERENCE));
         match self {

@@ -146,7 +146,7 @@ impl<'t> TableReader<'t> {
         (kind.parse)(value).ok()
     }
 
-    /// Whether the key is set, here or in the table to fall back on.
+    /// Returns true if the key is set, here or in the table to fall back on.
     pub(super) fn has(&self, key: &str) -> bool {
         self.tables().any(|table| table.get(key).is_some())
     }

@@ -3,7 +3,7 @@
 use super::stated::can_be_reloaded;
 use super::{Config, ConfigError};
 
-/// What another configuration changes, by the keys' paths: no value is told.
+/// The changes that another configuration makes, by the keys' paths: no value is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Every key whose value is another one, or is new, or is gone.
@@ -11,14 +11,14 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Whether the chains are concerned, and not callers and log lines alone.
+    /// Returns true if the chains are concerned, and not callers and log lines alone.
     pub fn concern_chains(&self) -> bool {
         self.keys.iter().any(|key| key.starts_with("chain"))
     }
 }
 
 impl Config {
-    /// What `next` changes; a fault for every change that needs a restart.
+    /// Returns the changes that `next` makes; a fault for every change that needs a restart.
     pub fn changes(&self, next: &Self) -> Result<Changes, Vec<ConfigError>> {
         let differing = self.stated.differing(&next.stated);
         let (keys, fixed): (Vec<_>, Vec<_>) =

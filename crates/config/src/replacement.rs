@@ -1,4 +1,4 @@
-//! Whether and when another transaction is signed for a batch that does not land.
+//! The rules for signing another transaction for a batch that does not land: whether, and when.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ pub enum Replacement {
     Off,
     /// On the same nonce, with a higher bid.
     On {
-        /// How long the first one is left alone: 1 s to 1 h. Twice as long for each one after it.
+        /// Time for which the first transaction is left alone: 1 s to 1 h. Twice as long for each one after it.
         after: Duration,
-        /// How many transactions one batch may have: 2 to 20.
+        /// Most transactions that one batch may have: 2 to 20.
         most: usize,
         /// After how long a batch that does not land is given up, 1 min to 30 d, and nobody of it
         /// charged. None: never.

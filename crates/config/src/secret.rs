@@ -36,8 +36,9 @@ fn in_file(
     })
 }
 
-/// What stands in a file that is its owner's alone, without the end of its line. No error quotes the path: a secret
-/// may have been written in its place. The directory in which it was looked for is told as far as there is one.
+/// Reads the text of a file that is its owner's alone, without the end of its line. No error quotes the path: a
+/// secret may have been written in its place. The error names the directory in which the file was looked for, as
+/// far as there is one.
 pub(super) fn of_file(path: &Path) -> Result<String, String> {
     let unreadable = |error: io::Error| {
         let directory = path.ancestors().skip(1).find(|directory| directory.is_dir());

@@ -28,7 +28,8 @@ impl RpcUrl {
         self.0.host_str().unwrap_or_default().to_owned()
     }
 
-    /// Whether nobody on the way can read what is sent there: it is encrypted, or stays on this machine.
+    /// Returns true if nobody on the way can read what is sent to the URL: it is encrypted, or stays on this
+    /// machine.
     pub fn is_private(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();
         let bare = host.trim_start_matches('[').trim_end_matches(']');

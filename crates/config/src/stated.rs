@@ -1,4 +1,4 @@
-//! What a configuration states, key by key, to be compared with another one. Holds no value: each may be a
+//! The statements of a configuration, key by key, to be compared with another one. Holds no value: each may be a
 //! secret.
 
 use config_rs::{Value, ValueKind};
@@ -35,7 +35,7 @@ impl fmt::Debug for Stated {
 }
 
 impl Stated {
-    /// What a merged tree states.
+    /// Collects the statements of a merged tree.
     pub(super) fn of(tree: &Value) -> Self {
         let mut all = BTreeMap::new();
         walk(tree, "", &mut all);
@@ -76,7 +76,7 @@ fn walk(at: &Value, path: &str, all: &mut BTreeMap<String, [u8; 32]>) {
     }
 }
 
-/// Whether a process takes up another value of this key while it runs.
+/// Returns true if a process takes up another value of this key while it runs.
 pub(super) fn can_be_reloaded(key: &str) -> bool {
     let is_in = |key: &str, section: &&str| {
         key.strip_prefix(*section)

@@ -5,13 +5,13 @@ use super::faults::Reported;
 use super::kinds::{Expected, whole};
 use super::reader::TableReader;
 
-/// Where the spans of charges go.
+/// The receiver of the spans of charges.
 #[derive(Debug, Clone)]
 pub struct TracesConfig {
-    /// What receives them as OTLP over HTTP. Prints without its path.
+    /// URL that receives the spans as OTLP over HTTP. Prints without its path.
     pub url: RpcUrl,
-    /// How many of a hundred traces that are begun here are sent: 1 to 100. Whether those are that callers
-    /// have begun is for them to say.
+    /// Percentage of the traces begun here that are sent: 1 to 100. Callers decide for the traces that they have
+    /// begun.
     pub sample_percent: u8,
 }
 

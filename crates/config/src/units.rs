@@ -1,4 +1,4 @@
-//! How amounts of money, times and sizes are written in the configuration.
+//! The notation of amounts of money, times and sizes in the configuration.
 //!
 //! Whole numbers throughout: a fraction of an ether is shifted, never computed in floating point. No
 //! library, because a slip has to be refused: humantime reads `1M` as a month of 30.44 days and adds up
@@ -15,7 +15,7 @@ pub struct Wei(pub u128);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sun(pub u64);
 
-/// What one TRX is, in sun.
+/// One TRX, in sun.
 const TRX: u128 = 1_000_000;
 
 const GWEI: u128 = 1_000_000_000;
@@ -131,7 +131,7 @@ fn largest<'u>(amount: u128, units: &[(&'u str, u128)]) -> (&'u str, u128) {
     })
 }
 
-/// Whether a text is a decimal number without sign: one digit at least and nothing else.
+/// Returns true if a text is a decimal number without sign: one digit at least and nothing else.
 pub(super) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

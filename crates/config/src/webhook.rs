@@ -8,19 +8,19 @@ use super::{RpcUrl, millis, seconds};
 use secrecy::SecretString;
 use std::time::Duration;
 
-/// Where what happens is told, and how.
+/// The receiver of events, and the rules for sending them.
 #[derive(Debug, Clone)]
 pub struct WebhookConfig {
     /// The receiver. Prints without its path.
     pub url: RpcUrl,
-    /// What `X-PAY-KEY` says: 1 to 128 visible ASCII characters.
+    /// Value of `X-PAY-KEY`: 1 to 128 visible ASCII characters.
     pub key: String,
-    /// What is signed with: 16 to 4096 bytes.
+    /// Secret for signing: 16 to 4096 bytes.
     pub secret: SecretString,
-    /// How long one answer may take: 100 ms to 1 min.
+    /// Longest time for one answer: 100 ms to 1 min.
     pub timeout: Duration,
-    /// How long to wait before each send of an event: at least one. What is refused after the last of them
-    /// is set aside; what is not answered at all is sent again after the last of them.
+    /// Pauses before each send of an event: at least one. An event that is refused after the last pause is set
+    /// aside; an event that is not answered at all is sent again after the last pause.
     pub pauses: Vec<Duration>,
 }
 
@@ -53,7 +53,7 @@ impl WebhookConfig {
         Ok(Self { url: url?, key: key?, secret: secret?, timeout, pauses })
     }
 
-    /// What is told of customers and what they paid is read by nobody on the way, where `chain` is no test.
+    /// Checks that nobody on the way reads what is told of customers and their payments, if `chain` is no test.
     pub(super) fn check_private(&self, root: &TableReader<'_>, chain: &str) {
         if !self.url.is_private() {
             let problem = format!(

@@ -107,7 +107,7 @@ impl Type {
     }
 }
 
-/// What is left to read.
+/// The text that is left to read.
 struct AbiReader<'a> {
     rest: &'a str,
 }

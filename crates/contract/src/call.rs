@@ -7,7 +7,7 @@ use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Selector, U256};
 use billing::{BadField, Charge, Ineligible, Period};
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Source {
     /// The Signer computes when the call stops being valid.
@@ -105,7 +105,7 @@ impl BillingCall {
         })
     }
 
-    /// Whether it charges one subscription at a time.
+    /// Returns true if the call charges one subscription at a time.
     pub(super) fn single(&self) -> bool {
         self.args.iter().all(|arg| matches!(arg, Arg::One(_) | Arg::Struct(_)))
     }
@@ -180,13 +180,14 @@ impl Arg {
     }
 }
 
-/// What values are read in the light of.
+/// The context in which values are read.
 struct ValueScope<'a> {
     computed: &'a Computed,
 }
 
 impl ValueScope<'_> {
-    /// The value that all charges share. What no charge has a say in is known even for nobody.
+    /// Returns the value that all charges share. A value that does not depend on a charge is known even without
+    /// charges.
     fn shared(&self, slot: &ArgSlot, charges: &[Charge]) -> Result<DynSolValue, BadField> {
         let Some((first, others)) = charges.split_first() else {
             return self.value(slot, None);

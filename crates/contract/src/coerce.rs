@@ -6,7 +6,7 @@ use alloy::primitives::{Address, B256, I256, U256};
 use billing::{Family, Ineligible, Scalar, parse_address, spell_address};
 use std::fmt;
 
-/// How much of a contract's words is passed on.
+/// Most characters of a contract's words that are passed on.
 const LONGEST: usize = 160;
 
 /// A scalar ABI type.
@@ -79,12 +79,12 @@ impl AbiKind {
         }
     }
 
-    /// Whether it is a number.
+    /// Returns true if the type is a number.
     pub(super) fn is_number(self) -> bool {
         matches!(self, Self::Uint(_) | Self::Int(_))
     }
 
-    /// Whether one entry field can be both. Numbers of every width can.
+    /// Returns true if one entry field can be of both types. Numbers of every width can.
     pub(super) fn alike(self, other: Self) -> bool {
         self == other || (self.is_number() && other.is_number())
     }
@@ -155,8 +155,8 @@ impl AbiKind {
         }
     }
 
-    /// What a contract returned, decoded as [`Self::raw`]. None where bits are set that a value of
-    /// this type does not have.
+    /// Reads a value that a contract returned, decoded as [`Self::raw`]. None if bits are set that a value of this
+    /// type does not have.
     pub(super) fn strict(self, raw: &DynSolValue) -> Option<DynSolValue> {
         if let Some(bytes) = raw.as_bytes() {
             return match self {
@@ -204,7 +204,7 @@ impl AbiKind {
         }
     }
 
-    /// What to say of a value that is not of this type.
+    /// Returns the complaint about a value that is not of this type.
     pub(super) fn not_readable(self) -> Ineligible {
         match self {
             Self::Uint(bits) => Ineligible::Uint { bits },
@@ -219,7 +219,7 @@ impl AbiKind {
     }
 }
 
-/// Whether two values are the same word or text, whatever the width of their types.
+/// Returns true if two values are the same word or text, whatever the width of their types.
 pub(super) fn same(one: &DynSolValue, other: &DynSolValue) -> bool {
     match (one.as_word(), other.as_word()) {
         (Some(one), Some(other)) => one == other,
@@ -227,7 +227,7 @@ pub(super) fn same(one: &DynSolValue, other: &DynSolValue) -> bool {
     }
 }
 
-/// Whether a value is what a contract returns for a record that it does not have.
+/// Returns true if a value is what a contract returns for a record that it does not have.
 pub(super) fn is_zero(value: &DynSolValue) -> bool {
     match (value.as_word(), value.as_bytes(), value.as_str()) {
         (Some(word), _, _) => word.is_zero(),

@@ -11,7 +11,7 @@ use alloy::primitives::{Address, Bytes, U256};
 use billing::{Carried, Item, Period, PlanId, SubscribeId, Undecodable, UserHash, whole_number};
 
 impl Profile {
-    /// What `calldata` charges, in order. Fails where the call lacks a part of a charge.
+    /// Reads the charges that `calldata` makes, in order. Fails if the call lacks a part of a charge.
     pub fn decode(&self, calldata: &[u8]) -> Result<Vec<Item>, Undecodable> {
         let named = |field| match (field, &self.period) {
             ("period", Some(name)) => Undecodable::NotCarried(name.clone()),
@@ -20,7 +20,7 @@ impl Profile {
         self.carried(calldata)?.iter().map(|one| one.item().map_err(named)).collect()
     }
 
-    /// What `calldata` says of each charge, in order, as far as the call carries it.
+    /// Reads what `calldata` says of each charge, in order, as far as the call carries it.
     pub fn carried(&self, calldata: &[u8]) -> Result<Vec<Carried>, Undecodable> {
         let args = self.call.read_args(calldata)?;
         let (mut shared, mut each) = (Gathered::default(), None::<Vec<Gathered>>);
@@ -98,7 +98,7 @@ impl Profile {
         Ok(self.call.calldata(args.collect::<Result<_, _>>()?).into())
     }
 
-    /// What the configuration says of every charge, whether the call carries it or not.
+    /// Adds what the configuration says of every charge, whether the call carries it or not.
     fn add_constants(&self, shared: &mut Gathered) -> Result<(), Undecodable> {
         if self.period.is_none() {
             shared.0.period = Some(Period::Guarded);
@@ -145,7 +145,7 @@ impl Arg {
         }
     }
 
-    /// What was decoded as [`Self::raw`], in the types of the call.
+    /// Converts a value decoded as [`Self::raw`] to the types of the call.
     fn strict(&self, raw: &DynSolValue) -> Option<DynSolValue> {
         let row = |slots: &[ArgSlot], raw: &DynSolValue| -> Option<DynSolValue> {
             let raw = raw.as_tuple().filter(|raw| raw.len() == slots.len())?;
@@ -184,7 +184,7 @@ impl Arg {
 }
 
 impl Arg {
-    /// What it says once, or of one charge, computed anew where it is computed.
+    /// Returns the argument's value, for all charges or for one, with the computed parts computed anew.
     fn renewed(&self, old: &DynSolValue, now: &Computed) -> Result<DynSolValue, Undecodable> {
         match (self, old.as_tuple()) {
             (Self::One(slot) | Self::Each(slot), _) => renewed(slot, old, now),
@@ -197,7 +197,7 @@ impl Arg {
     }
 }
 
-/// What the arguments that were read so far say of a charge.
+/// The statements on a charge in the arguments that were read so far.
 #[derive(Clone, Debug, Default)]
 struct Gathered(Carried);
 

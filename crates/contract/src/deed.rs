@@ -1,19 +1,19 @@
-//! What a transaction did that the journal does not know.
+//! The effect of a transaction that the journal does not know.
 
 use super::Profile;
 use alloy::primitives::{Address, Log};
 use billing::{Execution, ForeignEffect, Item, Opaque, Undecodable};
 
 impl Profile {
-    /// Whether a call was to charge just these, in this order, as far as it tells.
+    /// Returns true if a call was to charge just these items, in this order, as far as it tells.
     pub fn names(&self, calldata: &[u8], items: &[Item]) -> bool {
         self.carried(calldata).is_ok_and(|told| {
             told.len() == items.len() && told.iter().zip(items).all(|(told, item)| told.names(item))
         })
     }
 
-    /// What a transaction in a final block did: `call` is whom it called and with what, none when it
-    /// made a contract.
+    /// Returns what a transaction in a final block did: `call` is the called address and the calldata, none if the
+    /// transaction made a contract.
     pub fn effect(
         &self,
         contract: Address,

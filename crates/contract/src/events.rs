@@ -1,4 +1,4 @@
-//! Who was charged, read from the logs of the transaction that won.
+//! The customers who were charged, read from the logs of the transaction that won.
 //!
 //! An event that fits several items proves nothing on any of them.
 
@@ -10,7 +10,7 @@ use alloy::dyn_abi::{DecodedEvent, DynSolEvent, DynSolType, DynSolValue};
 use alloy::primitives::{Address, B256, Log, U256};
 use billing::{FailCode, Item, ItemOutcome, Period, TakenAsTold};
 
-/// Where a parameter is in a log.
+/// The place of a parameter in a log.
 #[derive(Clone, Copy, Debug)]
 struct ParameterPlace {
     indexed: bool,
@@ -33,7 +33,7 @@ pub(super) struct Event {
     token: Option<ParameterPlace>,
 }
 
-/// What one log says about an item.
+/// The statement of one log about an item.
 struct ItemEvent {
     subscribe: Option<B256>,
     plan: Option<B256>,
@@ -159,7 +159,7 @@ impl ParameterPlace {
         values.get(self.at)
     }
 
-    /// Whether it can be read as a reason: of indexed words only the hash is in the log.
+    /// Returns true if the parameter can be read as a reason: of indexed words only the hash is in the log.
     fn readable(&self) -> bool {
         let words = matches!(self.kind, AbiKind::Text | AbiKind::Bytes);
         self.kind.is_number() || (words && !self.indexed)
@@ -182,7 +182,7 @@ impl ItemEvent {
 }
 
 impl ItemEvent {
-    /// What was taken, where `item` does not say the same.
+    /// Returns what was taken, if `item` does not say the same.
     fn charged(&self, item: &Item) -> ItemOutcome {
         let address = |told: B256| Address::from_word(told);
         let differs = |told: &Address, ours: Option<Address>| ours != Some(*told);
@@ -195,7 +195,7 @@ impl ItemEvent {
     }
 }
 
-/// What is known of one item so far.
+/// The facts known of one item so far.
 #[derive(Default)]
 struct Proof {
     charged: Option<ItemOutcome>,
@@ -212,7 +212,7 @@ pub(super) struct Events<'a> {
 }
 
 impl Events<'_> {
-    /// What became of each item, in order.
+    /// Returns the outcome of each item, in order.
     pub(super) fn outcomes(
         self,
         contract: Address,

@@ -31,13 +31,13 @@ use reasons::Reasons;
 use std::sync::Arc;
 use terms::Need;
 
-/// What is wrong with a configured profile, and what to do.
+/// A fault of a configured profile, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} {problem}")]
 pub struct ProfileFault {
     /// The key below `billing`, such as `call` or `constants.merKey`.
     pub key: String,
-    /// What is wrong, as the rest of a sentence that begins with the key.
+    /// The problem, as the rest of a sentence that begins with the key.
     pub problem: String,
 }
 
@@ -67,7 +67,7 @@ pub struct Computed {
     pub signer: Address,
 }
 
-/// How the billing contract of one chain is called.
+/// The way in which the billing contract of one chain is called.
 #[derive(Clone, Debug)]
 pub struct Profile {
     family: Family,
@@ -92,12 +92,12 @@ impl Profile {
         self.call.selector
     }
 
-    /// Whether the call charges one subscription at a time.
+    /// Returns true if the call charges one subscription at a time.
     pub fn single(&self) -> bool {
         self.call.single()
     }
 
-    /// What names the periods of charges.
+    /// Returns what names the periods of charges.
     pub fn period_naming(&self) -> PeriodNaming {
         self.period.clone().map_or(PeriodNaming::Guard, PeriodNaming::Field)
     }
@@ -115,12 +115,12 @@ impl Profile {
         named.filter(|name| looks_like(name)).collect()
     }
 
-    /// Whether the contract is asked for a subscription's terms.
+    /// Returns true if the contract is asked for a subscription's terms.
     pub fn has_lookup(&self) -> bool {
         self.lookup.is_some()
     }
 
-    /// Whether what an entry says of a field holds the contract as well: the call carries it, or the
+    /// Returns true if an entry's value of a field holds for the contract as well: the call carries it, or the
     /// lookup or the configuration says the same.
     pub fn pins(&self, field: &str) -> bool {
         let told = |need: &Need| need.looked || need.constant.is_some();
@@ -141,7 +141,7 @@ impl Profile {
             .collect()
     }
 
-    /// Whether the call returns a verdict for each charge, instead of reverting as a whole.
+    /// Returns true if the call returns a verdict for each charge, instead of reverting as a whole.
     pub fn per_item(&self) -> bool {
         self.call.answer.is_some()
     }
@@ -151,7 +151,7 @@ impl Profile {
         self.lookup.as_ref().map_or(Ok(Vec::new()), |lookup| lookup.encode(entry))
     }
 
-    /// What the lookup returned. None where it is unreadable or all zero: the contract does not
+    /// Reads what the lookup returned. None if the returned data is unreadable or all zero: the contract does not
     /// know the subscription.
     pub fn read_lookup(&self, returned: &[u8]) -> Option<Looked> {
         self.lookup.as_ref()?.decode(returned)
@@ -162,8 +162,8 @@ impl Profile {
         self.call.encode(charges, computed)
     }
 
-    /// What a simulated call that did not revert says of each of `charges` charges. None where
-    /// what it returned cannot be read as a verdict for each of them.
+    /// Reads the verdict of a simulated call that did not revert on each of `charges` charges. None if the returned
+    /// data cannot be read as a verdict for each of them.
     pub fn opinions(&self, returned: &[u8], charges: usize) -> Option<Vec<Opinion>> {
         let Some(kind) = self.call.answer else { return Some(vec![Opinion::Passes; charges]) };
         let codes = if self.call.single() {
@@ -185,7 +185,7 @@ impl Profile {
         self.reasons.reverted(data)
     }
 
-    /// Whether these logs tell of any charge; none where the contract has no event for one.
+    /// Returns true if these logs tell of any charge; none if the contract has no event for one.
     pub fn tells_of_charges(&self, contract: Address, logs: &[Log]) -> Option<bool> {
         let topic = self.charged.as_ref()?.topic();
         let tells =
@@ -193,7 +193,7 @@ impl Profile {
         Some(logs.iter().any(tells))
     }
 
-    /// What a successful transaction did for each item, from its logs.
+    /// Returns what a successful transaction did for each item, from its logs.
     pub fn outcomes(&self, contract: Address, logs: &[Log], items: &[Item]) -> Vec<ItemOutcome> {
         let (charged, skipped) = (self.charged.as_ref(), self.skipped.as_ref());
         Events { charged, skipped, reasons: &self.reasons }.outcomes(contract, logs, items)

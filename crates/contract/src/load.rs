@@ -27,16 +27,16 @@ const KNOWN: [(&str, AbiKind); 9] = [
     ("chainId", AbiKind::Uint(256)),
 ];
 
-/// What the checks before a charge need, whatever the call looks like.
+/// The names that the checks before a charge need, for every form of call.
 const CHECKED: [&str; 3] = ["amount", "userWallet", "tokenAddress"];
 
-/// What tells one subscription from another.
+/// The names that tell one subscription from another.
 const TELLS_APART: [&str; 3] = ["subscribeId", "userHash", "userWallet"];
 
 /// Constants that an entry may state as well; it must then agree.
 const TERMS: [&str; 4] = ["planId", "amount", "tokenAddress", "planVersion"];
 
-/// What the contract's lookup may be asked by, besides constants.
+/// The names, besides constants, that the contract's lookup may take as arguments.
 const IDENTITY: [&str; 3] = ["subscribeId", "planId", "userHash"];
 
 /// Names that the Signer computes.
@@ -269,7 +269,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Whether a lookup or a constant supplies a name, even if that constant cannot be read.
+    /// Returns true if a lookup or a constant supplies a name, even if that constant cannot be read.
     fn supplied(&self, name: &str) -> bool {
         self.config.constants.contains_key(name)
             || self.names.get(name).is_some_and(|found| found.looked)

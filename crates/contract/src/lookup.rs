@@ -22,7 +22,7 @@ impl Eq for Looked {}
 pub(super) struct Output {
     pub(super) name: String,
     pub(super) kind: AbiKind,
-    /// What the configuration says it is.
+    /// The value that the configuration states as a constant.
     pub(super) constant: Option<DynSolValue>,
 }
 
@@ -64,7 +64,7 @@ impl Lookup {
         Ok([self.selector.as_slice(), &args.abi_encode_params()].concat())
     }
 
-    /// What the contract returned. None where it is unreadable or all zero.
+    /// Decodes the contract's answer. None if the answer is unreadable or all zero.
     pub(super) fn decode(&self, returned: &[u8]) -> Option<Looked> {
         let decoded = self.returns.abi_decode_sequence(returned).ok()?;
         let words = decoded.as_tuple().filter(|words| words.len() == self.outputs.len())?;

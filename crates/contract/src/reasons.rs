@@ -1,5 +1,5 @@
-//! The contract's reasons in our words: codes, error names and texts, from a simulated call, a
-//! revert or an event. What the table does not name is never taken for a success.
+//! The contract's reasons in our words: codes, error names and texts, from a simulated call, a revert or an event.
+//! A reason that the table does not name is never taken for a success.
 
 use super::ProfileFaults;
 use super::abi::Signature;
@@ -18,11 +18,11 @@ const PANIC: Selector = Selector::new([0x4e, 0x48, 0x7b, 0x71]);
 /// The types of the codes that a contract reports by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Codes {
-    /// What the call returns for each charge.
+    /// The type that the call returns for each charge.
     pub(super) answer: Option<AbiKind>,
-    /// What the skipped event gives as its reason.
+    /// The type in which the skipped event gives its reason.
     pub(super) event: Option<AbiKind>,
-    /// Whether both could be read.
+    /// True if both types could be read.
     pub(super) known: bool,
 }
 
@@ -100,7 +100,7 @@ impl Reasons {
         earlier.map_or(Ok(()), |_| Err("names an error that is in the table already".to_owned()))
     }
 
-    /// What a code that the simulated call returned says of a charge.
+    /// Returns the opinion on a charge that a code from the simulated call expresses.
     pub(super) fn opinion(&self, code: &DynSolValue) -> Opinion {
         let passes = match code.as_bool() {
             Some(charged) => charged,

@@ -1,5 +1,5 @@
-//! What an entry must state, and how it becomes a charge: what it lacks is supplied, what it has is
-//! compared. An entry that differs from the chain is never charged.
+//! The fields that an entry must state, and the making of a charge from it: missing fields are supplied, present
+//! fields are compared. An entry that differs from the chain is never charged.
 //!
 //! The caller's text is read once, by [`Profile::admit`]; from then on every field is a typed value.
 
@@ -18,9 +18,9 @@ pub(super) struct Need {
     pub(super) name: String,
     /// Every type that it is read as.
     pub(super) kinds: Vec<AbiKind>,
-    /// Whether the lookup returns it.
+    /// True if the lookup returns the field.
     pub(super) looked: bool,
-    /// What the configuration says it is.
+    /// The value that the configuration states as a constant.
     pub(super) constant: Option<DynSolValue>,
 }
 
@@ -37,7 +37,7 @@ impl Need {
         Ok(values.into_iter().next())
     }
 
-    /// Whether `value` has room in every type that the field is read as.
+    /// Checks that `value` has room in every type that the field is read as.
     fn fits(&self, value: &DynSolValue) -> Result<(), BadField> {
         match self.kinds.iter().find(|kind| kind.convert(value).is_none()) {
             Some(narrow) => Err(bad(&self.name, narrow.not_readable())),
@@ -86,7 +86,7 @@ impl From<BadField> for NotCharged {
 struct Supplied<'a> {
     name: &'a str,
     value: &'a DynSolValue,
-    /// Where it comes from, as the end of a sentence.
+    /// The source of the value, as the end of a sentence.
     source: &'static str,
 }
 
@@ -131,8 +131,8 @@ impl Profile {
 
     /// Makes a charge of an admitted entry and what the lookup returned for it.
     ///
-    /// What the entry lacks is filled in. Where it differs, or where the contract does not know
-    /// the subscription, it is refused.
+    /// Fields that the entry lacks are filled in. An entry that differs, or whose subscription the contract does
+    /// not know, is refused.
     #[expect(clippy::result_large_err, reason = "a refusal is an answer, as large as a charge")]
     pub fn complete(
         &self,
@@ -205,7 +205,7 @@ impl Profile {
     }
 }
 
-/// What a charge adds to its entry.
+/// The terms that a charge adds to its entry.
 struct Terms {
     amount: U256,
     wallet: Address,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What of the configuration says what bytes mean. How long things take is no part of it.
+/// The part of the configuration that says what bytes mean. Durations are no part of it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenProfile {
@@ -39,7 +39,7 @@ pub(super) fn write(config: &BillingConfig) -> Arc<str> {
 }
 
 impl Profile {
-    /// How it is written: what [`Profile::read`] reads.
+    /// Returns the profile as written: the text that [`Profile::read`] reads.
     pub fn written(&self) -> &Arc<str> {
         &self.written
     }

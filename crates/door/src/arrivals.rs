@@ -13,16 +13,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How many bodies may be on their way at once.
+/// The most bodies that may be on their way at once.
 const MOST: usize = 256;
 
-/// How many bytes of them may be here, if they are not larger one by one.
+/// The most bytes of bodies held at once, unless a single body may be larger.
 const MOST_BYTES: usize = 32 << 20;
 
-/// How much of a body that is not wanted is read for the sake of its sender, bytes.
+/// The most bytes of an unwanted body that are read for the sake of its sender.
 const MOST_DISCARDED: usize = 64 << 20;
 
-/// How long that may take.
+/// The longest time that reading an unwanted body may take.
 const LONGEST_DISCARDING: Duration = Duration::from_secs(2);
 
 /// Why a body is not here.
@@ -51,7 +51,7 @@ pub struct Arrivals {
     under_way: Mutex<UnderWay>,
     most: usize,
     most_bytes: usize,
-    /// Where what is not wanted is read to its end.
+    /// The tasks that read unwanted bodies to their end.
     tasks: TaskTracker,
 }
 

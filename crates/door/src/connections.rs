@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_util::sync::CancellationToken;
 
-/// How many connections may be on their way out before another is accepted.
+/// The number of connections that may be on their way out before another is accepted.
 const LEAVING: usize = 32;
 
 /// At how many addresses one caller is known.
@@ -36,7 +36,7 @@ struct Guests {
     known: Known,
 }
 
-/// Who proved itself last at which address.
+/// The callers that last proved themselves, by address.
 #[derive(Debug, Default)]
 struct Known {
     callers: HashMap<IpAddr, Arc<str>>,
@@ -49,7 +49,7 @@ struct Known {
 pub struct Guest {
     /// The address at the other end.
     pub peer: SocketAddr,
-    /// What the other end has proven itself with in TLS.
+    /// The certificate with which the other end has proven itself in TLS.
     pub certificate: Option<CertificateDer<'static>>,
     connections: Arc<Connections>,
     number: u64,
@@ -72,7 +72,7 @@ impl Connections {
         Arc::new(Self { open: Mutex::default(), living: AtomicUsize::new(0), most, most_of_one })
     }
 
-    /// Whether so many are being closed that it is better to wait for them.
+    /// Returns true if so many connections are being closed that it is better to wait for them.
     pub(crate) fn crowded(&self) -> bool {
         self.living.load(Ordering::Relaxed) > self.most.saturating_add(LEAVING)
     }
@@ -131,7 +131,7 @@ impl Known {
 }
 
 impl Guest {
-    /// Whose the connection is, as far as is known.
+    /// Returns the owner of the connection, as far as is known.
     pub fn owner(&self) -> Owner {
         let mut open = self.connections.open.lock();
         let owner = open.crowd.member(self.number).map(|member| member.owner.clone());

@@ -13,11 +13,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// How many bits of an address name a network, from the widest to what counts as one customer.
+/// The numbers of address bits that name a network, from the widest to the one that counts as one customer.
 const NETWORKS_V4: [u32; 4] = [8, 16, 24, 32];
 const NETWORKS_V6: [u32; 4] = [32, 48, 56, 64];
 
-/// Whose something is.
+/// The owner of something.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
     /// A caller's, by the name that the server knows it by.
@@ -49,11 +49,11 @@ impl Owner {
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) owner: Owner,
-    /// Whether the owner has proven itself here, and is not only known from elsewhere.
+    /// True if the owner has proven itself here, and is not only known from elsewhere.
     pub(crate) proven: bool,
-    /// How much of the room it takes.
+    /// The share of the room that the member takes.
     pub(crate) weight: usize,
-    /// How many things are being done for it. It is not sent off meanwhile.
+    /// The number of things being done for the member. The member is not sent off meanwhile.
     pub(crate) busy: usize,
     /// Cancelled when it is sent off.
     go: CancellationToken,
@@ -79,7 +79,7 @@ impl Crowd {
         (number, go)
     }
 
-    /// Whoever leaves, unless it was sent off before.
+    /// Removes the member and returns it, unless it was sent off before.
     pub(crate) fn leave(&mut self, number: u64) -> Option<Member> {
         self.members.remove(&number)
     }
@@ -150,7 +150,7 @@ impl Crowd {
     }
 }
 
-/// What a caller has.
+/// A member that belongs to a caller.
 struct OfCaller<'a> {
     name: &'a str,
     number: u64,

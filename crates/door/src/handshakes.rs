@@ -14,19 +14,19 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::Error;
 use tokio_rustls::server::TlsStream;
 
-/// How many handshakes are under way at once.
+/// The most handshakes under way at once.
 const MOST: usize = 128;
 
-/// What a port with TLS works by.
+/// The terms by which a port with TLS works.
 pub trait Terms: fmt::Debug + Send + Sync {
-    /// What shakes hands by what is in use now.
+    /// Returns an acceptor that shakes hands by the terms in use now.
     fn acceptor(&self) -> TlsAcceptor;
 
     /// A handshake has come to nothing, for another reason than that somebody hung up.
     fn failed(&self, why: &Error, peer: SocketAddr);
 }
 
-/// How connections begin on a port with TLS.
+/// The handshakes with which connections on a port with TLS begin.
 #[derive(Clone, Debug)]
 pub struct Handshakes {
     terms: Arc<dyn Terms>,
@@ -43,8 +43,8 @@ impl Handshakes {
         Self { terms, under_way: Arc::default(), most: MOST }
     }
 
-    /// What is encrypted from here on; nothing when the other side did not do its part within `patience`, or
-    /// somebody else's handshake took the place.
+    /// Returns the stream that is encrypted from here on; nothing if the other side did not do its part within
+    /// `patience`, or another owner's handshake took the place.
     pub(crate) async fn shake<S>(
         &self,
         stream: S,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a while is.
+/// The time during which lines count as written lately.
 const WHILE: Duration = Duration::from_secs(10);
 
 /// Remembers what was written lately.
@@ -29,8 +29,8 @@ impl Lines {
         Self { each, lately: Mutex::default() }
     }
 
-    /// How many lines about `name` were left out before this one, if this one may be written. Names are few: those
-    /// of callers, and one for all strangers.
+    /// Returns the number of lines about `name` that were left out before this one, if this one may be written.
+    /// Names are few: those of callers, and one for all strangers.
     pub fn may_write(&self, name: &str) -> Option<u64> {
         let mut lately = self.lately.lock();
         if !lately.contains_key(name) {

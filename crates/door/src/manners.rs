@@ -1,4 +1,4 @@
-//! How many connections a port takes, and how patient it is.
+//! The number of connections that a port takes, and its timeouts.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
@@ -13,16 +13,16 @@ const MOST_DESCRIPTORS: u64 = 1 << 16;
 /// The fewest connections of a port, whatever the descriptors are.
 const FEWEST: usize = 16;
 
-/// How many connections a port takes, and how patient it is.
+/// The number of connections that a port takes, and its timeouts.
 #[derive(Clone, Copy, Debug)]
 pub struct Manners {
     /// The most connections at once.
     pub connections: usize,
     /// The most of them from one address.
     pub of_one: usize,
-    /// How long a head may take, and a connection lie idle.
+    /// The longest time that a head may take, or a connection lie idle.
     pub header_timeout: Duration,
-    /// How long somebody may read nothing of his answer.
+    /// The longest time that a client may read nothing of its answer.
     pub write_timeout: Duration,
     /// After how long the next answer is the last on its connection.
     pub lifetime: Duration,
@@ -46,7 +46,7 @@ impl Manners {
     }
 }
 
-/// How many descriptors the process may have, after it has asked for as many as it may.
+/// Returns the number of descriptors that the process may have, after it has asked for the most allowed.
 fn descriptors() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.map_or(MOST_DESCRIPTORS, |most| most.min(MOST_DESCRIPTORS));

@@ -24,10 +24,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-/// How long to wait when no connection can be accepted, as when file descriptors run out.
+/// The pause when no connection can be accepted, for example because file descriptors ran out.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long to wait for connections that are being closed.
+/// The time to wait for connections that are being closed.
 const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// The longest head of a request, and how much of a body is read at once, bytes.
@@ -36,11 +36,11 @@ const HEAD_BYTES: usize = 16 << 10;
 /// The most headers of a request.
 const HEADERS: usize = 64;
 
-/// What is said where a connection cannot be taken in.
+/// The answer when a connection cannot be taken in.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
     content-length: 0\r\n\r\n";
 
-/// How long a connection on which nothing is asked stays open at the end: whatever is on its way is answered.
+/// The time that a connection without a request stays open at the end: a request on its way is answered.
 const LINGER: Duration = Duration::from_millis(250);
 
 /// Serves `router` until `stop`, then waits for the requests that have begun. In the clear without
@@ -63,7 +63,7 @@ pub async fn serve(
             sleep(A_MOMENT).await;
         }
         let Some(stay) = connections.admit(peer) else {
-            // Whoever does not hear it finds the connection closed: that says the same.
+            // A client that does not receive this answer finds the connection closed, which says the same.
             if handshakes.is_none() {
                 drop(stream.into_std().and_then(|mut stream| stream.write(FULL)));
             }
@@ -91,7 +91,7 @@ pub async fn serve(
     tasks.wait().await;
 }
 
-/// What is said on one connection.
+/// The conversation on one connection.
 struct Talk {
     http: http1::Builder,
     router: Router,

@@ -1,10 +1,10 @@
-//! Places for work: so many for each name. What one has taken is never missed by another.
+//! Places for work: a fixed number for each name. Places that one name has taken are never missed by another.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Who has taken how many places.
+/// The number of places that each name has taken.
 #[derive(Debug)]
 pub struct Shares {
     each: usize,

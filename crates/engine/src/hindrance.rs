@@ -1,4 +1,4 @@
-//! What keeps an open batch from landing, as far as is known.
+//! The hindrances that keep an open batch from landing, as far as is known.
 
 use super::verdict::NoVerdict;
 use billing::{Foreign, Objection, Sighting, Standing, Unsettled};
@@ -15,14 +15,14 @@ pub(super) enum WhyUnsigned {
 }
 
 impl WhyUnsigned {
-    /// What a failure to sign comes to.
+    /// Classifies a failure to sign.
     pub(super) fn of(why: &NoVerdict) -> Self {
         let broke = matches!(why, NoVerdict::Chain(ChainError::GasFunds { .. }));
         if broke { Self::NoMoney } else { Self::Otherwise }
     }
 }
 
-/// What a merchant should know about a batch that does not land.
+/// The reason that a batch does not land, for its merchant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hindrance {
     /// The account cannot pay for it.
@@ -44,7 +44,7 @@ pub enum Hindrance {
 }
 
 impl Hindrance {
-    /// What is known after a look at the chain, the last offer, and the last try to sign another
+    /// Returns the hindrance known after a look at the chain, the last offer, and the last try to sign another
     /// attempt.
     pub(super) fn of(
         sighting: &Sighting,

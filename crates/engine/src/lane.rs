@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-/// How far back a chain is told of batches that failed, ms.
+/// The age up to which failed batches are told to a chain, ms.
 const PAST_MS: i64 = 86_400_000;
 
 /// One signing account on one chain.
@@ -35,42 +35,42 @@ pub struct Lane {
     pub chain: Arc<dyn Chain>,
     /// The journal.
     pub journal: Journal,
-    /// How open batches are treated.
+    /// The rules by which open batches are treated.
     pub rules: Rules,
-    /// How long a charge without a period stays claimed after it is final, chain time.
+    /// The time that a charge without a period stays claimed after it is final, chain time.
     pub guard: Duration,
     /// Why it begins nothing new; none where it may.
     pub follows: Option<OnlyFollows>,
-    /// What it shares with the other accounts of its chain.
+    /// The state that the lane shares with the other accounts of its chain.
     pub(super) siblings: Siblings,
-    /// Whether its account had nothing left to do when the process began, and is only held against the
-    /// chain: an old copy of the journal has forgotten what it did since.
+    /// True if the lane's account had nothing left to do when the process began, and is only compared with the
+    /// chain: an old copy of the journal has forgotten what the account did since.
     pub only_compared: bool,
     /// Below how many billings left the gas money runs low.
     pub gas_warn_billings: u64,
-    /// Whether that was said.
+    /// True if the log says that gas money runs low.
     pub(super) gas_is_low: AtomicBool,
-    /// Whether that is what the history says.
+    /// True if the history says that gas money runs low.
     pub(super) gas_noted_low: AtomicBool,
-    /// What of the limits of the day was taken at the last look.
+    /// The amounts of the limits of the day that were taken at the last look.
     pub(super) day_limits: RwLock<Vec<Headroom>>,
     pub(super) tally: Mutex<Tally>,
     pub(super) tracked: Undecided,
-    /// What is known of its account.
+    /// The known state of the lane's account.
     pub(super) known: Arc<AccountKnown>,
     /// Until when the journal knew what the account did when this process began, Unix ms; none where it
     /// did not know the lane.
     pub(super) known_at_start: RwLock<Option<i64>>,
-    /// Whether it is known that the journal knows of the account's last use.
+    /// True if it is known that the journal knows of the account's last use.
     pub(super) compared: AtomicBool,
-    /// Whether nothing that was signed before this process began can land any more unseen.
+    /// True if nothing that was signed before this process began can land any more unseen.
     pub(super) watched: AtomicBool,
-    /// What is known of the account beyond irrevocable blocks.
+    /// The known state of the account beyond irrevocable blocks.
     pub(super) young: YoungKnown,
     pub(super) trouble: RwLock<Option<Trouble>>,
     /// The first position that is not committed, as far as is known.
     pub(super) next: AtomicU64,
-    /// Who signs for which position.
+    /// The line of those who sign for positions.
     pub(super) line: SigningLine,
     /// Told when there may be room again.
     pub(super) looked: Notify,
@@ -127,7 +127,7 @@ impl Lane {
         Self { gas_warn_billings, ..self }
     }
 
-    /// What it has come to since the start.
+    /// Returns the lane's counts since the start.
     pub fn tally(&self) -> Tally {
         self.tally.lock().clone()
     }
@@ -137,12 +137,12 @@ impl Lane {
         self.tracked.lock().values().map(|tracked| tracked.slot.accepted_ms).min()
     }
 
-    /// Whether it takes new work.
+    /// Returns the gate: open if the lane takes new work.
     pub fn gate(&self) -> Gate {
         self.known.gate.read().clone()
     }
 
-    /// How many batches the chain has not decided.
+    /// Returns the number of batches that the chain has not decided.
     pub fn undecided(&self) -> usize {
         self.tracked.lock().len()
     }
@@ -164,12 +164,12 @@ impl Lane {
         spell_address(facts.family, facts.signer)
     }
 
-    /// Where its batches come from now.
+    /// Returns the origin that the lane's batches have now.
     pub(super) fn origin(&self) -> Origin {
         Origin { lane: self.id(), contract: self.chain.facts().contract }
     }
 
-    /// What keeps single batches from landing, as far as is known: the oldest first.
+    /// Returns the hindrances that keep single batches from landing, as far as is known, the oldest first.
     pub fn held_up(&self) -> Vec<(BatchId, Hindrance)> {
         let tracked = self.tracked.lock();
         tracked.values().filter_map(|t| t.held_up.map(|why| (t.slot.batch, why))).collect()
@@ -187,7 +187,7 @@ impl Lane {
         named.collect()
     }
 
-    /// What keeps this batch from landing, as far as is known.
+    /// Returns the hindrance that keeps this batch from landing, as far as is known.
     pub fn hindrance(&self, batch: BatchId) -> Option<Hindrance> {
         self.tracked.lock().get(&batch).and_then(|tracked| tracked.held_up)
     }
@@ -215,7 +215,8 @@ impl Lane {
         self.trouble().unwrap_or(Trouble::Unseen)
     }
 
-    /// Why nothing new is signed, if the chain is paused. What is open is followed all the same.
+    /// Returns the reason that nothing new is signed, if the chain is paused. Open batches are followed all the
+    /// same.
     pub fn paused(&self) -> Option<String> {
         let policy = self.chain.policy();
         if policy.paused {
@@ -271,12 +272,12 @@ impl Lane {
         }
     }
 
-    /// What there is no room for, if there is none for one more.
+    /// Returns the limit that is reached, if there is no room for one more batch.
     fn full(&self, pulse: Pulse) -> Option<Full> {
         let signing = self.line.length();
         let load = match self.in_blocks(pulse) {
             InBlocks::Below(mined) => {
-                // What was never signed here is the gate's matter.
+                // Positions that were never signed here are the gate's matter.
                 let next = self.next.load(Ordering::Relaxed).max(mined);
                 LaneLoad::counted(next.saturating_add(count(signing)), mined)?
             }
@@ -285,12 +286,12 @@ impl Lane {
         load.full(self.chain.max_in_flight())
     }
 
-    /// How many batches the chain has not decided, with so many that are being signed.
+    /// Returns the number of batches that the chain has not decided, plus those that are being signed.
     pub(super) fn undecided_with(&self, signing: usize) -> u64 {
         count(self.undecided().saturating_add(signing))
     }
 
-    /// What of its batches blocks hold, as far as is known.
+    /// Returns the lane's batches that blocks hold, as far as is known.
     pub(super) fn in_blocks(&self, pulse: Pulse) -> InBlocks {
         let seen = || self.tracked.lock().values().filter(|tracked| tracked.in_block).count();
         pulse.nonces.map_or_else(

@@ -104,7 +104,7 @@ impl LanesNow {
     }
 }
 
-/// The lanes while nobody is at work in them. What comes waits until this is dropped.
+/// The lanes while nobody is at work in them. New work waits until this is dropped.
 #[derive(Debug)]
 pub struct IdleLanes<'a> {
     now: &'a LanesNow,

@@ -1,5 +1,5 @@
-//! Whether the journal knows everything that the account did before this process began, where nothing
-//! counts an account's transactions. A copy that was put back with its mark is noticed by this alone.
+//! The check that the journal knows everything that the account did before this process began, for chains on which
+//! nothing counts an account's transactions. Only this check notices a copy that was put back with its mark.
 
 use super::lane::Lane;
 use super::trouble::Trouble;
@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use tracing::{debug, warn};
 
 impl Lane {
-    /// Whether it is settled, for this process, that the journal knows of everything that the account did
+    /// Returns true if it is settled, for this process, that the journal knows of everything that the account did
     /// before, or that it does not: then the lane is in doubt.
     pub(super) async fn knows_the_last_use(&self) -> Result<bool, Trouble> {
         if self.doubt().is_some() || self.compared.load(Ordering::Relaxed) {
@@ -43,9 +43,9 @@ impl Lane {
         Ok(read.complete)
     }
 
-    /// What a copy has forgotten may have been on its way when this process began, or in a block that was
-    /// not irrevocable yet. So every block is read until nothing that was signed before can land any more.
-    /// The lane is open meanwhile; what is found closes it.
+    /// Reads every block until nothing that was signed before this process began can land any more. Transactions
+    /// that a copy has forgotten may have been on their way at that time, or in a block that was not irrevocable
+    /// yet. The lane is open meanwhile; a transaction that is found closes it.
     pub(super) async fn watch_for_what_was_on_its_way(&self) -> Result<(), Trouble> {
         let (left_ms, over) = (self.journal.left_ms(), self.watched.load(Ordering::Relaxed));
         if !reads_arrivals(left_ms, self.doubt().is_some(), over) {
@@ -67,16 +67,16 @@ impl Lane {
         Ok(())
     }
 
-    /// Before when it does not matter what else the account did, Unix ms. What a copy has forgotten was
-    /// signed after the copy was left; whoever has the key of an account that bills no more may have moved
-    /// its coins before.
+    /// Returns the time before which it does not matter what else the account did, Unix ms. Transactions that a
+    /// copy has forgotten were signed after the copy was left; the holder of the key of an account that bills no
+    /// more may have moved its coins before.
     fn owners_affair_ms(&self) -> i64 {
         self.follows.and(self.journal.left_ms()).unwrap_or(0)
     }
 
-    /// Of a lane that the journal does not know, puts it in doubt if its account was used after the newest
-    /// row that another process has left: the journal may be a copy from before the lane. What is older is
-    /// the account's own history.
+    /// Puts a lane that the journal does not know in doubt if its account was used after the newest row that
+    /// another process has left: the journal may be a copy from before the lane. Earlier use is the account's own
+    /// history.
     pub(super) async fn was_used_since_it_was_left(&self) -> Result<(), Trouble> {
         let Some(left_ms) = self.journal.left_ms() else { return Ok(()) };
         match self.last_used_ms().await? {

@@ -57,7 +57,7 @@ pub struct Engine {
     lanes: Arc<LanesNow>,
     /// The journal that they share.
     pub journal: Journal,
-    /// Where requests run, so that neither a caller who hangs up nor a shutdown cuts one short.
+    /// The tasks in which requests run, so that neither a caller who hangs up nor a shutdown cuts one short.
     pub tasks: TaskTracker,
 }
 

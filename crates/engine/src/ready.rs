@@ -6,18 +6,18 @@ use policy::Count;
 
 /// A batch that has passed every check.
 pub(super) struct Ready {
-    /// What it charges.
+    /// The charges of the batch.
     pub(super) good: Vec<Charge>,
-    /// What of its request it does not charge.
+    /// The part of its request that the batch does not charge.
     pub(super) rest: Rest,
     pub(super) draft: Box<dyn Draft>,
-    /// What it adds to the sums of the day.
+    /// The amounts that the batch adds to the sums of the day.
     pub(super) counts: Vec<Count>,
     /// The chain, as it was seen when there was room.
     pub(super) pulse: Pulse,
 }
 
-/// What of a request is not charged by its transaction.
+/// The part of a request that its transaction does not charge.
 pub(super) struct Rest {
     pub(super) refused: Vec<Refused>,
     pub(super) earlier: Vec<Satisfied>,

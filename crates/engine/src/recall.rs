@@ -17,11 +17,11 @@ use tracing::warn;
 /// After how many blocks it is written down how far they are read.
 const WRITTEN_EVERY: u64 = 100;
 
-/// What was learnt of transactions that the journal did not know.
+/// The findings about transactions that the journal did not know.
 struct Learnt {
     /// The first position that is still not known.
     next: u64,
-    /// What has it, when that is a call whose charges cannot be told.
+    /// The hash of the transaction that has that position, if it is a call whose charges cannot be told.
     opaque: Option<B256>,
 }
 
@@ -213,8 +213,8 @@ impl Lane {
         Ok(())
     }
 
-    /// How the gate stands as far as the account is concerned: one that begins nothing new is not shut
-    /// because something is wrong.
+    /// Returns the gate as far as the account is concerned: a lane that begins nothing new is not shut because
+    /// something is wrong.
     fn gate_to_rule(&self) -> Gate {
         let gate = self.gate();
         let following = matches!(gate, Gate::Closed(Closed::OnlyFollows { .. }));
@@ -249,7 +249,7 @@ impl Lane {
         Ok(Learnt { next: next.saturating_add(count), opaque })
     }
 
-    /// How open batches are treated now.
+    /// Returns the rules by which open batches are treated now.
     pub(super) fn rules_for_now(&self) -> Rules {
         let known = self.doubt().is_none()
             && self.compared.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! What of a request earlier ones have claimed: answered from the journal, without asking the chain.
+//! The part of a request that earlier requests have claimed: answered from the journal, without asking the chain.
 
 use super::lane::Lane;
 use super::verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent, Stop};
@@ -9,17 +9,17 @@ use billing::{
 use journal::{AcceptError, Billing, ClaimScope, JournalError, Recorded, RequestStanding};
 use tracing::warn;
 
-/// Who asks, and how a request is answered that nothing is signed for.
+/// The caller and its request, and the answer to a request for which nothing is signed.
 pub(super) struct Asked {
     /// The request, where its caller gave it a name.
     pub(super) request: Option<NamedRequest>,
-    /// Whoever asks.
+    /// The caller.
     pub(super) caller: Option<AskedBy>,
     dry_run: bool,
 }
 
 impl Asked {
-    /// Who asks for `order`.
+    /// Returns the caller and request of `order`.
     pub(super) fn by(lane: &Lane, order: &Order<Admitted>) -> Self {
         let request = order.named(lane.chain.facts().id);
         Self { request, caller: order.caller.clone(), dry_run: order.dry_run }
@@ -47,7 +47,7 @@ impl Asked {
         if let Err(taken) = self.named(lane, &earlier).await {
             return Stop::NoVerdict(taken);
         }
-        // What speaks against a charge may be that another process has charged it since its claims were read.
+        // The objection to a charge may be that another process has charged it since its claims were read.
         match lane.journal.is_still_ours().await {
             Ok(()) => Stop::Answer(Answer::Refused(refused, earlier)),
             Err(lost) => Stop::NoVerdict(lost.into()),
@@ -122,11 +122,11 @@ impl Asked {
     }
 }
 
-/// How far a batch is. None where it has come further since its claims were read.
+/// Returns the progress of a batch. None if the batch has come further since its claims were read.
 fn progress(billing: &Billing, satisfied: &[Satisfied]) -> Option<HowFar> {
     let (progress, state) = match (billing.state, billing.block) {
         (BatchState::Open, _) => (HowFar::Open, ClaimState::Open),
-        // What a batch holds whose place was used up, it holds because a person said that it was charged.
+        // A batch whose place was used up holds claims because a person said that they were charged.
         (BatchState::Charged | BatchState::Usurped, Some(block)) => {
             (HowFar::Charged(block), ClaimState::Charged)
         }
@@ -143,7 +143,7 @@ fn progress(billing: &Billing, satisfied: &[Satisfied]) -> Option<HowFar> {
     held.all(|one| one.by.state == state).then_some(progress)
 }
 
-/// What of the order nobody has claimed, where `period` tells the period of an entry as far as it is
+/// Returns the part of the order that nobody has claimed; `period` tells the period of an entry as far as it is
 /// known. Stops with an answer when nothing is left.
 pub(super) async fn unclaimed(
     lane: &Lane,

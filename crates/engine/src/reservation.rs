@@ -1,5 +1,5 @@
-//! Who is building a batch for which subscription right now. In memory only: after a crash nothing
-//! is being built.
+//! The subscriptions for which a batch is being built right now, and their builders. In memory only: after a crash
+//! nothing is being built.
 
 use billing::{Admitted, PlanId, SubscribeId, UserHash};
 use parking_lot::Mutex;

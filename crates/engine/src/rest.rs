@@ -1,6 +1,7 @@
-//! How often a lane is looked at. While nothing is open that is seldom, since every look is paid for; whoever
-//! wants something signed has the chain looked at first, so that nothing is signed by what an idle lane knew. Where
-//! providers may be asked so much in a day and no more, looks at open batches keep as far apart as that lasts.
+//! The times at which a lane looks at its chain. While nothing is open, looks are seldom, since every look is paid
+//! for; a request for a signature has the chain looked at first, so that nothing is signed by what an idle lane
+//! knew. If providers take only so many requests a day, looks at open batches keep far enough apart for that to
+//! last.
 
 use super::lane::Lane;
 use billing::{Closed, Gate};
@@ -10,8 +11,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// How often a lane is looked at of which there is nothing to tell. Somebody may still use its key: what
-/// that did is known before nodes forget the states that tell of it.
+/// The time between looks at a lane of which there is nothing to tell. Somebody may still use its key: that use is
+/// known before nodes forget the states that tell of it.
 const NOTHING_TO_TELL: Duration = Duration::from_mins(2);
 
 /// When a look ended: by what runs while the machine does, and by the clock (Unix ms), which goes on while the
@@ -30,12 +31,12 @@ struct RequestTimes {
     followed: Option<Instant>,
 }
 
-/// How much a look asks.
+/// The extent of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// Everything by which something may be signed.
     Whole,
-    /// What has become of open batches, and who else uses the account.
+    /// The news of open batches, and of others who use the account.
     News,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct BetweenLooks {
     /// The same until the next one has ended, where that may be longer ago than it ever is while requests come;
     /// none otherwise.
     since: Mutex<Option<LastLook>>,
-    /// Whether somebody waits for the next whole look.
+    /// True if somebody waits for the next whole look.
     wanted: AtomicBool,
     requests: Mutex<RequestTimes>,
     wake: Notify,
@@ -102,7 +103,8 @@ impl Lane {
         self.rest.looked.notify_waiters();
     }
 
-    /// How much the next look asks. While requests follow one another each finds everything looked at, and waits for nothing.
+    /// Returns the extent of the next look. While requests follow one another, each finds everything looked at and
+    /// waits for nothing.
     pub(super) fn extent(&self) -> Extent {
         let facts = self.chain.facts();
         let soon = facts.poll_interval.saturating_mul(2);
@@ -114,7 +116,8 @@ impl Lane {
         if known && !wanted && self.only_waits() { Extent::News } else { Extent::Whole }
     }
 
-    /// Whether batches are open, and none of them may be signed again by what a look tells of prices and coins.
+    /// Returns true if batches are open, and none of them may be signed again because of the prices and coins that
+    /// a look tells of.
     fn only_waits(&self) -> bool {
         let alone = Duration::from_millis(self.rules.offer_again_ms);
         let tracked = self.tracked.lock();
@@ -152,8 +155,8 @@ impl Lane {
         every.max(idle).max(seldom)
     }
 
-    /// Whether nothing is open and nothing remains to be learnt or waited for. While the chain cannot be
-    /// followed, or the lane is closed, that is looked at as often as ever.
+    /// Returns true if nothing is open and nothing remains to be learnt or waited for. While the chain cannot be
+    /// followed, or the lane is closed, looks are as frequent as ever.
     fn is_idle(&self) -> bool {
         self.undecided() == 0 && self.is_settled()
     }

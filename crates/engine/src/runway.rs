@@ -1,4 +1,4 @@
-//! How long what a lane may spend lasts: its gas money, in ordinary billings, and the limits of the day.
+//! The time for which a lane's means last: its gas money, in ordinary billings, and the limits of the day.
 
 use super::lane::Lane;
 use chain::{Headroom, Payer};
@@ -7,22 +7,22 @@ use std::sync::atomic::Ordering;
 use tracing::{info, warn};
 
 impl Lane {
-    /// How many more ordinary batches the account can pay for; none where nobody knows, and where
-    /// nothing new is signed anyway.
+    /// Returns the number of further ordinary batches that the account can pay for; none if the number is unknown,
+    /// or if nothing new is signed anyway.
     pub fn billings_left(&self) -> Option<u64> {
         let begins = self.follows.is_none() && self.chain.signs();
         self.chain.vitals().filter(|_| begins)?.billings_left()
     }
 
-    /// What to do soon, although all is well now.
+    /// Returns warnings: things to do soon, although all is well now.
     pub fn warnings(&self) -> Vec<String> {
         let low = self.billings_left().filter(|left| *left < self.gas_warn_billings);
         low.map(|left| self.runs_low(left)).into_iter().collect()
     }
 
-    /// Says once that the gas money runs low, and once that it does not any more. What is low has to
-    /// rise by a quarter above the mark for that, so that prices that move around it are not told
-    /// again and again. Each is a row of the history.
+    /// Says once that the gas money runs low, and once that it no longer does. For the latter, the gas money has to
+    /// rise by a quarter above the mark, so that prices that move around the mark are not told again and again.
+    /// Each of the two is a row of the history.
     pub(super) async fn watch_gas(&self) {
         let Some(left) = self.billings_left() else { return };
         let (chain, mark) = (&self.chain.facts().name, self.gas_warn_billings);
@@ -40,7 +40,7 @@ impl Lane {
         let low = self.gas_is_low.load(Ordering::Relaxed);
         if self.gas_noted_low.load(Ordering::Relaxed) != low {
             let why = if low { self.runs_low(left) } else { lasts(left) };
-            // What cannot be written is tried again at the next look.
+            // A note that cannot be written is tried again at the next look.
             if self.journal.note_gas(GasNote { lane: self.id(), low, why }).await.is_ok() {
                 self.gas_noted_low.store(low, Ordering::Relaxed);
             }
@@ -58,8 +58,8 @@ impl Lane {
         )
     }
 
-    /// Remembers what of the limits of the day is taken, so that nobody has to wait for the journal who
-    /// asks. What cannot be read stays as it was.
+    /// Remembers the amounts of the limits of the day that are taken, so that a query need not wait for the
+    /// journal. Amounts that cannot be read stay as they were.
     pub(super) async fn watch_limits(&self) {
         let limits = self.chain.policy().limits_of_day();
         if limits.is_empty() || self.follows.is_some() {
@@ -77,7 +77,7 @@ impl Lane {
         *self.day_limits.write() = rooms.collect();
     }
 
-    /// How near everything is to its limit: sums of the day, prices and fees.
+    /// Returns the headroom below every limit: sums of the day, prices and fees.
     pub fn headrooms(&self) -> Vec<Headroom> {
         let mut all = self.day_limits.read().clone();
         all.extend(self.chain.vitals().into_iter().flat_map(|vitals| vitals.headrooms));

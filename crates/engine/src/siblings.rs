@@ -10,7 +10,7 @@ use billing::{Closed, Gate};
 use parking_lot::RwLock;
 use std::sync::Arc;
 
-/// What is known of one account, for the lanes of all.
+/// The known state of one account, shared by all lanes.
 #[derive(Debug)]
 pub(super) struct AccountKnown {
     signer: Address,
@@ -26,7 +26,7 @@ impl AccountKnown {
     }
 }
 
-/// What the lanes of one chain share.
+/// The state that the lanes of one chain share.
 #[derive(Clone, Debug, Default)]
 pub struct Siblings {
     accounts: Arc<RwLock<Vec<Arc<AccountKnown>>>>,
@@ -40,7 +40,8 @@ struct OtherAccount {
     undecided: usize,
 }
 
-/// How many batches end first: the account's `own`, and those of others that it waits for.
+/// Returns the number of batches that end first: the account's `own`, and those of other accounts that it waits
+/// for.
 fn ending_first(
     own: usize,
     in_doubt: bool,
@@ -66,16 +67,16 @@ impl Lane {
         self
     }
 
-    /// Whether there is nothing to tell of it: its account has nothing left to do, and has done nothing
-    /// that the journal does not know.
+    /// Returns true if there is nothing to tell of the lane: its account has nothing left to do, and has done
+    /// nothing that the journal does not know.
     pub fn rests(&self) -> bool {
         self.only_compared
             && self.undecided() == 0
             && matches!(self.gate(), Gate::Closed(Closed::OnlyFollows { .. }))
     }
 
-    /// Whether no other account signs, or has signed, on this chain. What others did is to be known before this
-    /// one signs, so only an account that is alone may be looked at seldom.
+    /// Returns true if no other account signs, or has signed, on this chain. The acts of other accounts must be
+    /// known before this one signs, so only an account that is alone may be looked at seldom.
     pub(super) fn is_alone(&self) -> bool {
         self.siblings.accounts.read().len() <= 1
     }
@@ -95,10 +96,10 @@ impl Lane {
         others.find(unlearnt).map(|other| other.signer)
     }
 
-    /// How many batches end before it is learnt what the account did without the journal. An open one, of
-    /// whichever account, may hold a claim that its end sets free, and that a forgotten transaction of this
-    /// account has used since. For an account that takes new work there would be no end of waiting; it takes
-    /// none where the journal is an old copy.
+    /// Returns the number of batches that end before the lane learns what the account did without the journal. An
+    /// open batch, of whichever account, may hold a claim that its end sets free, and that a forgotten transaction
+    /// of this account has used since. Waiting for an account that takes new work would never end; such an account
+    /// takes none if the journal is an old copy.
     pub(super) fn to_end_first(&self) -> usize {
         let in_doubt = self.doubt().is_some();
         let accounts = self.siblings.accounts.read();
@@ -110,7 +111,7 @@ impl Lane {
         ending_first(self.undecided(), in_doubt, others)
     }
 
-    /// Whether it waits for nothing but another account.
+    /// Returns true if the lane waits for nothing but another account.
     pub fn waits_for_another(&self) -> bool {
         matches!(self.gate(), Gate::Closed(Closed::OtherUnlearnt { .. }))
     }

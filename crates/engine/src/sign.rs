@@ -125,7 +125,7 @@ async fn try_once(
     Ok(slot)
 }
 
-/// Whether one more may wait for a block, beside those that are being signed: nobody is asked for a
+/// Checks that one more batch may wait for a block, beside those that are being signed: nobody is asked for a
 /// signature in vain.
 fn has_room(
     lane: &Lane,

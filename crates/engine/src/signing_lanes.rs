@@ -54,7 +54,7 @@ impl SigningLanes {
         self.all().filter_map(of).collect()
     }
 
-    /// What to do soon, although all is well now.
+    /// Returns warnings: things to do soon, although all is well now.
     pub fn warnings(&self) -> Vec<String> {
         let of = |lane| {
             let warnings = Lane::warnings(lane).into_iter();
@@ -63,9 +63,9 @@ impl SigningLanes {
         self.all().flat_map(|lane| of(lane)).collect()
     }
 
-    /// How many more ordinary batches the chain takes before the first account cannot pay for one: they fall to
-    /// all accounts alike, so it is what the poorest can pay for, for each of them. None where nobody knows of
-    /// one of them.
+    /// Returns the number of further ordinary batches that the chain takes before the first account cannot pay for
+    /// one: batches fall to all accounts alike, so the number is what the poorest can pay for, times the number of
+    /// accounts. None if it is unknown for one of them.
     pub fn billings_left(&self) -> Option<u64> {
         let left: Option<Vec<u64>> = self.all().map(|lane| lane.billings_left()).collect();
         let left = left?;
@@ -73,7 +73,7 @@ impl SigningLanes {
         Some(left.into_iter().min()?.saturating_mul(accounts))
     }
 
-    /// How near everything is to its limit: of each, where least is left.
+    /// Returns the headroom below every limit: for each limit, the account with the least left.
     pub fn headrooms(&self) -> Vec<Headroom> {
         let left = |room: &Headroom| -> U256 { room.most.saturating_sub(room.taken) };
         let mut least = BTreeMap::<String, Headroom>::new();

@@ -1,4 +1,4 @@
-//! Who signs for which position of a lane.
+//! The line of those who sign for the positions of a lane.
 //!
 //! A signature holds for one position, and may take a while. So each is made for the position that is
 //! expected when all before it are committed, several at once, and they are handed in in that order. This
@@ -39,7 +39,7 @@ pub(super) struct SigningTicket<'l> {
     number: u64,
     /// The position.
     pub(super) position: u64,
-    /// How many are signed for before it.
+    /// The number of positions before this one that are being signed for.
     pub(super) ahead: usize,
 }
 
@@ -57,7 +57,7 @@ impl SigningLine {
 }
 
 impl SigningLine {
-    /// How many positions are being signed for.
+    /// Returns the number of positions that are being signed for.
     pub(super) fn length(&self) -> usize {
         self.waiting.lock().tickets.len()
     }

@@ -1,5 +1,5 @@
-//! What a lane's standing is: whether it takes new work, and if not why, in a sentence for people and in
-//! a word for machines. Readiness and metrics both ask here, so that they cannot disagree.
+//! The standing of a lane: open or closed to new work, and the reason if closed, in a sentence for people and in a
+//! word for machines. Readiness and metrics both ask here, so that they cannot disagree.
 
 use super::lane::Lane;
 use super::trouble::Trouble;
@@ -7,7 +7,7 @@ use billing::{Closed, Gate};
 use chain::{ChainError, Unready};
 use strum::{EnumIter, IntoStaticStr};
 
-/// What stands in the way of new work.
+/// An obstacle to new work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Obstacle {
@@ -47,7 +47,8 @@ impl Obstacle {
         self.into()
     }
 
-    /// Whether it may be about this machine alone: its way to the nodes or to the store of its key, or its clock.
+    /// Returns true if the obstacle may be about this machine alone: its way to the nodes or to the store of its
+    /// key, or its clock.
     pub fn may_be_of_this_machine(self) -> bool {
         match self {
             Self::Unseen | Self::Nodes | Self::Key | Self::Clock => true,
@@ -72,7 +73,7 @@ impl Obstacle {
         }
     }
 
-    /// What a chain says that cannot be billed on.
+    /// Returns the obstacle on a chain that answers a billing with this error.
     pub fn of_chain(error: &ChainError) -> Self {
         match error {
             ChainError::Unavailable(_)

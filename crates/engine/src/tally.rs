@@ -1,16 +1,15 @@
-//! What one lane has come to since the start, counted for machines. Nothing is decided by it, and the
-//! journal knows all of it better.
+//! The counts of one lane since the start, for machines. Nothing is decided by them, and the journal knows all of
+//! it better.
 
 use alloy::primitives::U256;
 use billing::{AttemptKind, BatchState, FailCode, Item, ItemOutcome, Verdict};
 use std::collections::BTreeMap;
 use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
 
-/// Where a reason has nothing to add.
+/// The label for a reason that has nothing to add.
 const NONE: &str = "none";
 
-/// What became of charges: the words of states that a charge can end in, but for `failed`, which has a
-/// reason.
+/// The ends of charges: the words of states that a charge can end in, but for `failed`, which has a reason.
 const ENDS: [&str; 7] =
     ["charged", "charged_otherwise", "unproven", "reverted", "cancelled", "usurped", "expired"];
 
@@ -32,7 +31,7 @@ impl SignedAgain {
         self.into()
     }
 
-    /// What an attempt is that takes the place of one that may still land.
+    /// Classifies an attempt that takes the place of one that may still land.
     pub(super) fn of(kind: AttemptKind) -> Self {
         match kind {
             AttemptKind::Bill => Self::Replacement,
@@ -54,7 +53,7 @@ pub struct Tally {
     pub ended: BTreeMap<&'static str, u64>,
     /// Charges that ended, by the word for how and the reason (`none`, or a `failCode`).
     pub charges: BTreeMap<(&'static str, &'static str), u64>,
-    /// What transactions in final blocks have cost, wei or sun, by the word for how their batch ended.
+    /// The cost of transactions in final blocks, wei or sun, by the word for how their batch ended.
     pub fees: BTreeMap<&'static str, U256>,
     /// Further transactions for open batches.
     pub signed_again: BTreeMap<SignedAgain, u64>,

@@ -1,4 +1,4 @@
-//! How the end of a batch is told in the log.
+//! The log lines that tell how a batch ended.
 
 use billing::Item;
 use journal::Settlement;

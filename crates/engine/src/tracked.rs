@@ -1,4 +1,4 @@
-//! What a lane remembers of the batches that the chain has not decided.
+//! The state that a lane remembers of the batches that the chain has not decided.
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use billing::{Attempt, BatchId, Objection, Slot};
@@ -20,20 +20,21 @@ pub(super) struct Tracked {
     pub(super) signed: Instant,
     /// When its bytes were last offered; none in this process yet.
     pub(super) offered: Option<Instant>,
-    /// What the nodes had against its newest attempt when it was last offered.
+    /// The nodes' objection to the newest attempt when that was last offered.
     pub(super) objection: Option<Objection>,
-    /// What keeps it from landing, as far as is known.
+    /// The hindrance that keeps the batch from landing, as far as is known.
     pub(super) held_up: Option<Hindrance>,
-    /// Whether it was in a block when it was last seen.
+    /// True if the batch was in a block when it was last seen.
     pub(super) in_block: bool,
     /// Why the last try to sign another attempt failed, if it did.
     pub(super) unsigned: Option<WhyUnsigned>,
-    /// Whether a person was called already.
+    /// True if a person was called already.
     pub(super) alarmed: bool,
 }
 
 impl Tracked {
-    /// Whether it was signed and offered less than `while_young` ago, and nothing is known that keeps it from landing.
+    /// Returns true if the batch was signed and offered less than `while_young` ago, and nothing is known that
+    /// keeps it from landing.
     pub(super) fn is_left_alone(&self, while_young: Duration) -> bool {
         let hindered =
             self.objection.is_some() || self.held_up.is_some() || self.unsigned.is_some();

@@ -1,4 +1,4 @@
-//! What keeps a lane from following its chain, or anything from being signed on it.
+//! Troubles that keep a lane from following its chain, or from signing anything on it.
 
 use super::lane::Lane;
 use chain::ChainError;
@@ -6,7 +6,7 @@ use journal::JournalError;
 use std::sync::Arc;
 use tracing::{info, warn};
 
-/// What is the matter with a lane at present.
+/// A present trouble of a lane.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Trouble {
     /// The chain has not been seen yet.
@@ -27,14 +27,14 @@ impl From<JournalError> for Trouble {
 }
 
 impl Lane {
-    /// What keeps the chain from being followed, or anything from being signed, at present.
+    /// Returns the trouble that keeps the chain from being followed, or anything from being signed, at present.
     pub fn trouble(&self) -> Option<Trouble> {
         let signs = self.follows.is_none();
         let unready = || Some(self.chain.unready().filter(|_| signs)?.into());
         self.trouble.read().clone().or_else(unready)
     }
 
-    /// Whether the last look found nothing that keeps the chain from being followed.
+    /// Returns true if the last look found nothing that keeps the chain from being followed.
     pub(super) fn follows_well(&self) -> bool {
         self.trouble.read().is_none()
     }

@@ -1,4 +1,4 @@
-//! What a request comes to: an answer on every subscription, or none.
+//! The verdict on a request: an answer on every subscription, or none.
 
 use super::trouble::Trouble;
 use alloy::primitives::B256;
@@ -10,7 +10,7 @@ use journal::{AcceptError, JournalError, Origin};
 use policy::Refusal;
 use std::time::Duration;
 
-/// What a caller is told.
+/// The answer to a caller.
 #[derive(Debug)]
 pub enum Answer {
     /// Code 1: the transaction is durable and was offered to the chain.
@@ -67,7 +67,7 @@ impl NamedTransaction {
     }
 }
 
-/// How far the transaction of an answer is.
+/// The progress of an answer's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HowFar {
     /// This request signed it.
@@ -78,16 +78,16 @@ pub enum HowFar {
     Charged(BlockRef),
 }
 
-/// What would have happened.
+/// The outcome that a request would have had.
 #[derive(Debug)]
 pub struct Rehearsed {
     /// The chain, the contract and the account that would have signed.
     pub facts: Facts,
-    /// What would have been charged, as the caller wrote it.
+    /// The subscriptions that would have been charged, as the caller wrote them.
     pub would_charge: Vec<Digits>,
-    /// What would not.
+    /// The subscriptions that would not have been charged.
     pub refused: Vec<Refused>,
-    /// What earlier transactions charge.
+    /// The subscriptions that earlier transactions charge.
     pub earlier: Vec<Satisfied>,
     /// The gas limit (EVM) or sun ceiling (TRON); none when nothing would have been signed.
     pub gas_required: Option<u64>,
@@ -121,9 +121,9 @@ pub enum NoVerdict {
     LaneFull {
         /// The account that it fell to, as its chain spells it.
         account: String,
-        /// What there is no room for.
+        /// The limit that leaves no room.
         full: Full,
-        /// How long it takes to look at the chain again; whole seconds, 1 or more.
+        /// The time until the chain is looked at again; whole seconds, 1 or more.
         again: Duration,
     },
     /// The deadline passed first.
@@ -186,7 +186,7 @@ impl From<SealError> for NoVerdict {
 pub(super) enum Stop {
     Answer(Answer),
     NoVerdict(NoVerdict),
-    /// What was looked up has changed meanwhile.
+    /// The values looked up have changed meanwhile.
     Again,
 }
 

@@ -28,7 +28,7 @@ use tracing::{error, info, warn};
 /// An open batch with the bytes that are on disk for it.
 type Open = Slot<Durable<Attempt>>;
 
-/// What came of renewing a batch whose attempts are all dead.
+/// The outcome of renewing a batch whose attempts are all dead.
 enum Renewed {
     Signed(Arc<Open>),
     /// The call no longer passes.
@@ -36,10 +36,10 @@ enum Renewed {
     NotNow,
 }
 
-/// How many batches are offered to a node at the same time.
+/// The most batches offered to a node at the same time.
 const OFFERS_AT_ONCE: usize = 8;
 
-/// How often a contract is asked whether it lets the account bill, which a request finds out as well.
+/// The interval at which a contract is asked whether it lets the account bill. A request finds that out as well.
 const PERMISSION: Duration = Duration::from_mins(15);
 
 /// The same where the contract does not, and at the start.
@@ -50,7 +50,7 @@ const PERMISSION_UNKNOWN: Duration = Duration::from_secs(10);
 pub struct Watcher {
     /// The lane.
     pub lane: Arc<Lane>,
-    /// How often to look while the lane is at work.
+    /// The interval between looks while the lane is at work.
     pub every: Duration,
 }
 
@@ -135,7 +135,7 @@ impl Watcher {
                 Step::Alarm(taker) => lost.push((Arc::clone(&tracked.slot), taker)),
             }
         }
-        // What is on disk goes out first: nothing that cannot be written keeps it back.
+        // Attempts on disk go out first: an attempt that cannot be written does not keep them back.
         self.offer_all(offers).await;
         let mut renewed = Vec::new();
         for (tracked, end) in dead {
@@ -226,7 +226,7 @@ impl Watcher {
         spans::after(trace, "sign again", self.add_attempt(slot, kind)).await
     }
 
-    /// Where a billing is in the trace of its request; none where nobody follows traces.
+    /// Returns the place of a billing in the trace of its request; none if nobody follows traces.
     async fn trace(&self, batch: BatchId) -> Option<SpanPlace> {
         if !spans::are_sent() {
             return None;
@@ -325,8 +325,8 @@ impl Watcher {
         spans::ended(trace, "settlement", ended.slot.accepted_ms, said.into_iter().chain(hash));
     }
 
-    /// Calls a person, once. What took the batch's place is written down, so that they can say whom it
-    /// charged.
+    /// Calls a person, once. The transaction that took the batch's place is written down, so that they can say whom
+    /// it charged.
     async fn alarm(&self, slot: &Open, taker: Option<Landed>) -> Result<(), Trouble> {
         if self.lane.tracked.lock().get(&slot.batch).is_none_or(|tracked| tracked.alarmed) {
             return Ok(());
@@ -348,7 +348,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// What its chain is called in log lines.
+    /// Returns the name of the watcher's chain in log lines.
     fn chain(&self) -> &str {
         &self.lane.chain.facts().name
     }

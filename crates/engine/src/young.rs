@@ -1,5 +1,5 @@
-//! What the account did that is not irrevocable yet, where nothing counts its transactions: what is forgotten
-//! there, or signed elsewhere, would be charged again before an irrevocable block tells of it.
+//! The account's transactions that are not irrevocable yet, on chains where nothing counts them: charges that are
+//! forgotten there, or signed elsewhere, would be charged again before an irrevocable block tells of them.
 
 use super::lane::Lane;
 use super::trouble::Trouble;
@@ -10,17 +10,17 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use tracing::debug;
 
-/// How often a lane reads new blocks while transactions of its own wait, ms of this machine.
+/// The interval at which a lane reads new blocks while transactions of its own wait, ms of this machine.
 const READ_EVERY_MS: u64 = 15_000;
 
-/// What a lane knows of it.
+/// A lane's knowledge of transactions that are not irrevocable yet.
 #[derive(Debug, Default)]
 pub(super) struct YoungKnown {
-    /// Whether it was settled, since this process began, that the journal knows of all of it.
+    /// True if it was settled, since this process began, that the journal knows of all of them.
     settled: AtomicBool,
     /// When that was last so, Unix ms of this machine; 0 before.
     known_ms: AtomicI64,
-    /// Whether something is unknown, as far as the last look told.
+    /// True if something is unknown, as far as the last look told.
     unknown: AtomicBool,
     /// Until when any of that can land that was signed after this process began, Unix ms of blocks; 0 where nothing
     /// of it was.
@@ -58,8 +58,8 @@ impl YoungKnown {
 }
 
 impl Lane {
-    /// Whether it is settled what the account did that is not irrevocable. What is unknown puts the lane in doubt. While
-    /// the lane is open that is looked at on and on: somebody else may have the key.
+    /// Returns true if it is settled what the account did that is not irrevocable. An unknown transaction puts the
+    /// lane in doubt. While the lane is open, this is checked on and on: somebody else may have the key.
     pub(super) async fn knows_what_is_young(&self) -> Result<bool, Trouble> {
         let settled = self.young.is_settled();
         let in_doubt = self.doubt().is_some();
@@ -100,8 +100,8 @@ impl Lane {
         Ok(true)
     }
 
-    /// Whether any of that is unknown to the journal. Long after a start, only what was billed through a contract of
-    /// ours counts: the account may be used for something else as well.
+    /// Returns true if any of those transactions is unknown to the journal. Long after a start, only billings
+    /// through a contract of ours count: the account may be used for something else as well.
     async fn unknown_young(&self, told: &Young, only_bills: bool) -> Result<bool, Trouble> {
         let counts = || told.calls.iter().filter(|call| call.bills || !only_bills);
         let unknown = self.journal.unknown(counts().map(|call| call.hash).collect()).await?;

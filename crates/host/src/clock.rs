@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where a process takes its time from: chosen once, when it starts. For logs, timestamps of rows and
-/// the callers' 60 s window; what may be charged is judged by the chain's time alone.
+/// The source of a process's time: chosen once, when the process starts. For logs, timestamps of rows and the
+/// callers' 60 s window; the chain's time alone decides what may be charged.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(fn() -> i64);
 

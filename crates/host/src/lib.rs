@@ -1,4 +1,4 @@
-//! What the Signer asks of the machine: its clock, files that their owner alone reads, and TLS.
+//! The Signer's requests to the machine: its clock, files that their owner alone reads, and TLS.
 
 pub mod clock;
 pub mod owner_only;

@@ -1,4 +1,4 @@
-//! Whether a file is its owner's alone: asked of every file that holds a secret.
+//! The check that a file is its owner's alone: made for every file that holds a secret.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -21,9 +21,9 @@ pub enum Looseness {
     /// It belongs to another user than this process or root.
     #[error("the file belongs to user {owner}, and this process is user {user}")]
     WrongOwner {
-        /// Whose it is.
+        /// The owner.
         owner: u32,
-        /// Who asks.
+        /// The user who asks.
         user: u32,
     },
     /// Group or others may read or write it; of root's, others may, or the group may write.

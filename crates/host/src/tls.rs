@@ -21,7 +21,7 @@ use tokio_rustls::rustls;
 /// life for one that lives shortly.
 const RENEWED_BY: i64 = 14 * 86_400;
 
-/// What a port with TLS works by, whatever its files say meanwhile.
+/// The terms by which a port with TLS works, whatever its files say meanwhile.
 pub struct Tls {
     files: TlsFiles,
     terms: RwLock<InUse>,
@@ -30,24 +30,24 @@ pub struct Tls {
 struct InUse {
     server: Arc<ServerConfig>,
     material: Material,
-    /// What the files were when they were looked at last.
+    /// The stamp of the files when they were looked at last.
     stamp: Stamp,
     /// Why what is in the files now is not used.
     refused: Option<String>,
 }
 
-/// What became of the files since they were looked at last.
+/// The change in the files since they were looked at last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Renewal {
     /// Nothing.
     Same,
-    /// What they hold now is used from here on.
+    /// The files' present contents are used from here on.
     Taken,
-    /// What they hold now cannot be used: what they held before is still in use.
+    /// The files' present contents cannot be used: their contents before are still in use.
     Refused(String),
 }
 
-/// How long the certificate is good.
+/// The validity of the certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
     /// Long enough.
@@ -67,17 +67,17 @@ impl Tls {
         Ok(Arc::new(Self { files, terms }))
     }
 
-    /// What shakes hands by what is in use now.
+    /// Returns an acceptor that shakes hands by the terms in use now.
     pub fn acceptor(&self) -> TlsAcceptor {
         Arc::clone(&self.terms.read().server).into()
     }
 
-    /// Whether callers have to show a certificate.
+    /// Returns true if callers have to show a certificate.
     pub fn wants_certificates(&self) -> bool {
         self.files.client_ca.is_some()
     }
 
-    /// Whether a program of this installation has what it takes to ask.
+    /// Returns true if a program of this installation has the means to ask.
     pub fn can_be_asked(&self) -> bool {
         self.files.identity.is_some() || !self.wants_certificates()
     }
@@ -87,7 +87,7 @@ impl Tls {
         self.terms.read().material.until
     }
 
-    /// How long that is from `now`, Unix seconds.
+    /// Returns the validity of the certificate at `now`, Unix seconds.
     pub fn validity(&self, now: i64) -> Validity {
         let Material { from, until, .. } = self.terms.read().material;
         let early = until.saturating_sub(from).div_euclid(3).min(RENEWED_BY);
@@ -98,7 +98,8 @@ impl Tls {
         }
     }
 
-    /// What a person should know of it at `now`, Unix seconds; nothing when all is well.
+    /// Returns the trouble with the certificate that a person should know at `now`, Unix seconds; nothing when all
+    /// is well.
     pub fn trouble(&self, now: i64) -> Option<String> {
         let refused = self.terms.read().refused.clone();
         let until = shown(self.until());

@@ -10,16 +10,16 @@ use billing::{PeriodNaming, PlatformChainId};
 use serde_json::json;
 use std::time::Duration;
 
-/// What a chain is to be billed by from now on.
+/// The terms by which a chain is to be billed from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepting {
     /// The platform's id.
     pub chain: PlatformChainId,
     /// The contract.
     pub contract: Address,
-    /// What names the periods of its charges.
+    /// The naming of the periods of its charges.
     pub naming: PeriodNaming,
-    /// How long a charge without a period stays claimed.
+    /// The time that a charge without a period stays claimed.
     pub guard: Duration,
     /// Why, for the history.
     pub why: String,
@@ -37,13 +37,14 @@ pub enum NotAccepted {
     /// Nothing differs.
     #[error("chain {0} is billed like that already: there is nothing to accept")]
     Same(PlatformChainId),
-    /// What is open by name of a period would, once it is charged, not be met by charges without one.
+    /// Charges without a period would not meet those of the open billings that name a period, once these are
+    /// charged.
     #[error(
         "charges without a period do not meet those that have one, and billings of the contract on chain {0} are \
          open: nothing would guard what they charge. Let the chain decide them, and run this again"
     )]
     Open(PlatformChainId),
-    /// What was charged by name of a period is not met by charges without one.
+    /// Charges without a period do not meet earlier charges that name a period.
     #[error(
         "charges without a period are guarded for {guard_s} s after the one before, and the contract has \
          charged {ago_s} s ago, by name of a period: nothing guards that charge. Bill nothing on chain {chain} for \
@@ -52,9 +53,9 @@ pub enum NotAccepted {
     TooSoon {
         /// The platform's id.
         chain: PlatformChainId,
-        /// How long a charge is guarded, s.
+        /// The time that a charge is guarded, s.
         guard_s: u64,
-        /// How long ago the newest was, s.
+        /// The time since the newest charge, s.
         ago_s: u64,
     },
     /// The journal gave no answer.

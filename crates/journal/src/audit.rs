@@ -27,18 +27,18 @@ use sums::Sums;
 /// After how many rows whoever watches an audit is told.
 const WATCHED: u64 = 10_000;
 
-/// What an audit found.
+/// The findings of an audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audit {
     /// Batches whose claims, bytes and end were compared with the history.
     pub batches: u64,
     /// The last row of the history.
     pub head: HistoryHead,
-    /// What is wrong; empty when nothing is.
+    /// The faults found; empty if there are none.
     pub faults: Vec<String>,
 }
 
-/// How far a history goes. Kept elsewhere, it proves later that nothing before it was changed or cut off.
+/// The extent of a history. Kept elsewhere, it proves later that nothing before it was changed or cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryHead {
     /// The last row's number, from 1 on; 0 where there is none.
@@ -53,7 +53,7 @@ impl fmt::Display for HistoryHead {
     }
 }
 
-/// What is no head of a history.
+/// The error for a text that is no head of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a head is ROW:DIGEST, as `audit` prints it and the log tells it, with 8 to 64 hex digits")]
 pub struct NoHead;
@@ -135,7 +135,7 @@ pub(super) fn watched(
     walk.finish(head)
 }
 
-/// How far the walk has come.
+/// The progress of the walk.
 struct Walk<'a> {
     conn: &'a dyn Database,
     kept: &'a [HistoryHead],

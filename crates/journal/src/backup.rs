@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How many pages are copied at once: 1 MiB.
+/// The number of pages copied at once: 1 MiB.
 const PAGES: i32 = 256;
 
-/// How long the disk is left to others after that.
+/// The time for which the disk is left to others after that.
 pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
 /// Why a journal was not copied, or a copy not put in place. Nothing was changed.
@@ -59,9 +59,9 @@ pub enum NotCopied {
     /// The system does not allow it.
     #[error("{path}: {problem}")]
     Io {
-        /// Where.
+        /// The location.
         path: PathBuf,
-        /// What it says.
+        /// The answer that was given.
         problem: io::Error,
     },
 }
@@ -198,7 +198,7 @@ fn copy(
 fn whole_copy(from: &Path, part: &Path, pause: BetweenSteps<'_>) -> Result<(), NotCopied> {
     let files = Files::at(from);
     let original = open::beside(&files)?;
-    // What is read in one transaction stays as it was at its first read.
+    // Data read in one transaction stays as it was at the transaction's first read.
     original.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
     make(part).map_err(at(part))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -10,16 +10,16 @@ use super::sql::{Database, SqlResult};
 use rusqlite::Connection;
 use serde_json::json;
 
-/// What the row is called.
+/// The name of the row.
 const BEGUN: &str = "log begun";
 
 /// The one that may stand before it.
 const RESTORED: &str = "restored";
 
-/// How many pages of the log are written to the file at once: 32 MiB.
+/// The number of pages of the log that are written to the file at once: 32 MiB.
 const PAGES: i64 = 8192;
 
-/// Whether the next commit is the first of a new log. Asked before a transaction begins.
+/// Returns true if the next commit is the first of a new log. Asked before a transaction begins.
 pub(super) fn log_begins(conn: &Connection) -> rusqlite::Result<bool> {
     let (logged, written) = checkpoint(conn, "PRAGMA wal_checkpoint(NOOP)")?;
     Ok(logged == written)
@@ -42,12 +42,12 @@ pub(super) fn write_long_log(conn: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// How many pages the log has, and how many of them the file has as well.
+/// Returns the number of pages that the log has, and the number of them that the file has as well.
 fn checkpoint(conn: &Connection, how: &str) -> rusqlite::Result<(i64, i64)> {
     conn.prepare_cached(how)?.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))
 }
 
-/// What a file and its log tell of whether they belong together.
+/// The evidence of a file and its log on whether they belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Belonging {
     /// The log was begun on just this file.
@@ -58,7 +58,7 @@ pub(super) enum Belonging {
     Doubtful,
 }
 
-/// Whether the log under `conn` was begun on just the file that `alone` reads without it.
+/// Checks that the log under `conn` was begun on just the file that `alone` reads without it.
 pub(super) fn belonging(alone: &Connection, conn: &dyn Database) -> SqlResult<Belonging> {
     let base = history::newest(alone)?;
     let rows = "SELECT seq, at_ms, event, body, digest FROM history WHERE seq > ?1 ORDER BY seq";

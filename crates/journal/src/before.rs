@@ -1,4 +1,4 @@
-//! What a batch is compared with in its commit. One question: on a server each is a round trip.
+//! The state that a batch is compared with in its commit. One question: on a server each is a round trip.
 
 use super::history::Newest;
 use super::pause::Pause;
@@ -8,13 +8,13 @@ use super::{AcceptError, Proposal, columns, requests};
 use billing::{BatchId, InBlocks, LaneLoad};
 use policy::{Refusal, utc_day};
 
-/// How things stand before a batch is accepted.
+/// The state before a batch is accepted.
 pub(super) struct Before {
-    /// Who paused the chain, if somebody did.
+    /// The pause of the chain, if somebody paused it.
     pub(super) pause: Option<Pause>,
     /// The position that the lane's next batch gets; none when the lane was never opened.
     pub(super) next: Option<u64>,
-    /// How many batches of the lane are undecided. Counted only where blocks do not tell: see [`InBlocks`].
+    /// The number of undecided batches of the lane. Counted only if blocks do not tell: see [`InBlocks`].
     pub(super) undecided: u64,
     /// The number that the next batch gets.
     pub(super) batch: BatchId,
@@ -22,7 +22,7 @@ pub(super) struct Before {
     pub(super) profile: Option<i64>,
     /// The digest of what the name of the request stands for; none where nothing has that name.
     pub(super) request: Option<Vec<u8>>,
-    /// Where the history goes on.
+    /// The point from which the history goes on.
     pub(super) newest: Newest,
     /// The sums of the day.
     pub(super) sums: DaySums,
@@ -72,8 +72,8 @@ impl Before {
         before.ok_or(SqlError::NO_ROW)
     }
 
-    /// Whether the lane takes the batch: it is not paused and has room, and the request's name is free. Whether
-    /// the lane is where the batch was signed for is told by the walls alone.
+    /// Checks that the lane takes the batch: the lane is not paused and has room, and the request's name is free.
+    /// The walls alone tell whether the lane is at the position that the batch was signed for.
     pub(super) fn admits(&self, proposal: &Proposal) -> Result<(), AcceptError> {
         if let Some(pause) = &self.pause {
             return Err(Refusal::paused(proposal.origin.lane.chain, &pause.to_string()).into());

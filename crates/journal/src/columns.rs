@@ -13,7 +13,7 @@ use spans::SpanPlace;
 use std::borrow::Cow;
 use strum::IntoEnumIterator;
 
-/// What became of one subscription of a batch.
+/// The outcome of one subscription of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineOutcome {
     /// The batch ended, and its final transaction tells this of the subscription.
@@ -30,7 +30,7 @@ pub(super) struct OutcomeWords<'a> {
 }
 
 impl OutcomeWords<'_> {
-    /// What the history says of it.
+    /// Returns the history's words for the outcome.
     pub(super) fn told(&self) -> Cow<'static, str> {
         match (self.code, &self.detail) {
             (Some(code), _) => code.into(),

@@ -1,4 +1,4 @@
-//! What is written before anything is sent, each in one transaction: a lane opened, a batch accepted,
+//! The records that are written before anything is sent, each in one transaction: a lane opened, a batch accepted,
 //! another attempt added to it.
 
 use super::before::Before;
@@ -26,7 +26,7 @@ pub struct LaneId {
     pub signer: Address,
 }
 
-/// Where a batch comes from: a lane, and the contract that it bills through.
+/// The origin of a batch: a lane, and the contract that it bills through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The lane.
@@ -36,7 +36,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Where the batch at `position` stands in the world, as the history records it.
+    /// Returns the place in the world of the batch at `position`, as the history records it.
     pub(super) fn place(&self, position: u64) -> Value {
         json!({"chain": self.lane.chain.0, "contract": self.contract, "signer": self.lane.signer,
                "position": position})
@@ -47,7 +47,7 @@ impl Origin {
 /// its claims.
 #[derive(Debug)]
 pub struct Proposal {
-    /// Where it comes from.
+    /// The origin of the batch.
     pub origin: Origin,
     /// The profile that it is signed by, as text.
     pub profile: Arc<str>,
@@ -55,22 +55,22 @@ pub struct Proposal {
     pub request: Option<NamedRequest>,
     /// The batches that the answer names besides the new one: they hold the rest of the request.
     pub earlier: Vec<BatchId>,
-    /// Who asked; none where nobody has to sign requests.
+    /// The caller; none if nobody has to sign requests.
     pub caller: Option<AskedBy>,
     /// The span of the request, where somebody follows traces.
     pub trace: Option<SpanPlace>,
-    /// What of the lane is in a block.
+    /// The lane's batches that are in a block.
     pub in_blocks: InBlocks,
-    /// How many batches beside that may wait for one: see
+    /// The number of batches beside those that may wait for a block: see
     /// [`LaneLoad::full`](billing::LaneLoad::full).
     pub window: u64,
-    /// What it adds to the sums of the day.
+    /// The amounts that the batch adds to the sums of the day.
     pub counts: Vec<Count>,
     /// The timestamp of the chain's newest final block, Unix seconds: guards end by it.
     pub chain_time: u64,
     /// Now, Unix ms.
     pub at_ms: i64,
-    /// What it charges, in the order of the contract call, and the transaction that does.
+    /// The batch's charges, in the order of the contract call, and the transaction that charges them.
     pub sealed: Sealed,
 }
 
@@ -110,7 +110,8 @@ pub(super) fn accept(
     let freed = insert_claims(conn, &proposal, batch)?;
     let counted = spend::count(conn, &proposal, batch, before.sums);
     if counted.is_err() {
-        // Whoever is charged by another batch is told so, and not that the day's sum is full: that batch is in it.
+        // A subscription charged by another batch is refused for that reason, and not because the day's sum is
+        // full: that batch is in the sum.
         conn.flush()?;
     }
     let counted = counted?;
@@ -144,9 +145,9 @@ pub struct Addition {
     pub batch: BatchId,
     /// The number that it gets. A batch that has come further meanwhile gets none.
     pub seq: u32,
-    /// What it does when it lands.
+    /// The attempt's effect when it lands.
     pub kind: AttemptKind,
-    /// What it may cost, for the sum of the day.
+    /// The most that the attempt may cost, for the sum of the day.
     pub fee: Count,
     /// Now, Unix ms.
     pub at_ms: i64,
@@ -221,7 +222,7 @@ pub(super) fn advance(conn: &dyn Database, lane: LaneId, position: u64) -> SqlRe
         .map(|moved| moved == 1)
 }
 
-/// Whether a batch has this position for good, or hopes for it.
+/// Returns true if a batch has this position for good, or hopes for it.
 pub(super) fn is_taken(conn: &dyn Database, lane: LaneId, position: u64) -> SqlResult<bool> {
     conn.prepare_cached(
         "SELECT 1 FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3 AND state <> 'usurped'",
@@ -359,7 +360,7 @@ pub(super) struct NewClaim<'a> {
 }
 
 impl NewClaim<'_> {
-    /// Has `run` insert it. Where another one excludes it, no row is inserted.
+    /// Has `run` insert the claim. If another claim excludes it, no row is inserted.
     pub(super) fn insert<T>(
         &self,
         conn: &dyn Database,

@@ -5,7 +5,7 @@
 pub struct Durable<T>(pub(super) T);
 
 impl<T> Durable<T> {
-    /// What is on disk.
+    /// Returns the value that is on disk.
     pub fn get(&self) -> &T {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! How batches end, and what is learnt of transactions that the journal did not know.
+//! The ends of batches, and the handling of transactions that the journal did not know.
 
 use super::columns::outcome_words;
 use super::commit::{
@@ -20,9 +20,9 @@ use serde_json::json;
 pub struct Settlement {
     /// Which batch.
     pub batch: BatchId,
-    /// How it ended.
+    /// The outcome.
     pub verdict: Verdict,
-    /// How long charges without a period stay claimed after the block that decided, chain time, s.
+    /// The time that charges without a period stay claimed after the block that decided, chain time, s.
     pub guard_s: u64,
 }
 
@@ -179,7 +179,7 @@ pub(super) fn adopt(
 ) -> SqlResult<()> {
     let landed = tx.landed.clone();
     match &tx.effect {
-        // What was imported is learnt once.
+        // An imported billing is learnt once.
         ForeignEffect::Billed { .. } if is_learnt(conn, origin, tx)? => {}
         ForeignEffect::Billed { contract, items, execution } => {
             let called = Origin { contract: *contract, ..*origin };
@@ -216,7 +216,7 @@ fn is_taken_for_good(
     Ok(position == tx.position || is_taken(conn, origin.lane, position)?)
 }
 
-/// Whether this transaction is known as the one that ended the batch in its place.
+/// Returns true if this transaction is known as the one that ended the batch in its place.
 fn is_learnt(conn: &dyn Database, origin: &Origin, tx: &ForeignTx) -> SqlResult<bool> {
     let sql = "SELECT 1 FROM attempt JOIN batch ON batch.id = attempt.batch
                WHERE hash = ?1 AND winner = ?1 AND chain = ?2 AND signer = ?3 AND position = ?4

@@ -13,10 +13,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// How many rows one step looks at: a commit waits for no more than these.
+/// The number of rows that one step looks at: a commit waits for no more than these.
 const STEP: usize = 64;
 
-/// How many charges one step tells of, but for those of its first row.
+/// The number of charges that one step tells of, but for those of its first row.
 const CHARGES: usize = 1_000;
 
 /// A row of the history and what tells it from the same row of another one: the first bytes of its
@@ -25,11 +25,11 @@ const CHARGES: usize = 1_000;
 pub struct RowMark {
     /// The row, from 1 on.
     pub row: i64,
-    /// How its digest begins.
+    /// The first bytes of the row's digest.
     pub digest: [u8; 4],
 }
 
-/// How far somebody has followed.
+/// The progress of a follower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedPlace {
     /// The last row that he heard.
@@ -38,7 +38,7 @@ pub struct FeedPlace {
     pub restored: RowMark,
 }
 
-/// What kind of thing happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedKind {
     /// A billing was signed and is durable.
@@ -109,7 +109,7 @@ impl FeedKind {
     }
 }
 
-/// What one row tells.
+/// The content of one row.
 #[derive(Clone, Debug)]
 pub struct FeedEvent {
     /// The place that a follower has reached with it.
@@ -128,22 +128,22 @@ pub struct FeedEvent {
     pub transaction: Option<B256>,
     /// Which charge of the billing, where it is about one.
     pub item: Option<usize>,
-    /// What a person found out of that one: `charged` or `free`.
+    /// The finding of a person about that charge: `charged` or `free`.
     pub resolution: Option<String>,
-    /// Who did it.
+    /// The person who did it.
     pub by: Option<String>,
     /// Why.
     pub why: Option<String>,
 }
 
-/// What one step found.
+/// The findings of one step.
 #[derive(Clone, Debug)]
 pub struct FeedStep {
-    /// What happened, oldest first.
+    /// The events, oldest first.
     pub told: Vec<FeedEvent>,
     /// The place of the last row that was looked at.
     pub reached: FeedPlace,
-    /// Whether there are rows behind it.
+    /// True if there are rows behind that place.
     pub more: bool,
 }
 
@@ -176,7 +176,7 @@ impl Journal {
     }
 }
 
-/// What is behind `place`. At most `limit` rows are told, which is 1 or more.
+/// Returns the events behind `place`. At most `limit` rows are told, which is 1 or more.
 pub(super) fn step(
     conn: &dyn Database,
     place: FeedPlace,
@@ -210,7 +210,7 @@ pub(super) fn step(
     Ok(Ok(FeedStep { told, reached, more: false }))
 }
 
-/// Where a follower stands who has yet to hear of the last `rows` rows, and of what comes from now on.
+/// Returns the place of a follower who has yet to hear of the last `rows` rows, and of everything from now on.
 fn end(conn: &dyn Database, rows: i64) -> SqlResult<FeedPlace> {
     let newest = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1 OFFSET ?1";
     let newest =
@@ -256,7 +256,7 @@ fn row_mark(row: &Row<'_>, seq: usize, digest: usize) -> SqlResult<RowMark> {
     Ok(RowMark { row: row.get(seq)?, digest })
 }
 
-/// What followers read in the body of a row.
+/// The fields that followers read in the body of a row.
 #[derive(Debug, Default, Deserialize)]
 struct RowBody {
     batch: Option<i64>,

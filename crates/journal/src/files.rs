@@ -16,10 +16,10 @@ use std::time::Duration;
 
 /// 3.7.0 to 3.51.2 can corrupt a WAL that is reset. <https://sqlite.org/wal.html>
 const OLDEST_SQLITE: i32 = 3_051_003;
-/// How long to wait for another connection to let go of the file.
+/// The time to wait for another connection to let go of the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How much room there is.
+/// The room on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Space {
     /// So many bytes are free.
@@ -59,32 +59,33 @@ impl Files {
         Ok(Self { open: Some((found.dev(), found.ino())), ..self })
     }
 
-    /// Whether the database that was opened is still the one of that name. One that was removed or replaced while
-    /// it is open takes every write, and nobody will ever read it.
+    /// Returns true if the database that was opened is still the one of that name. A database that was removed or
+    /// replaced while it is open takes every write, and nobody will ever read it.
     pub(super) fn is_in_place(&self) -> bool {
         let found = || std::fs::metadata(&self.path).map(|found| (found.dev(), found.ino()));
         self.open.is_none_or(|open| found().is_ok_and(|found| found == open))
     }
 
-    /// Whether the process that had the database last ended without closing it: then not all of it is in
+    /// Returns true if the process that had the database last ended without closing it: then not all of it is in
     /// the one file.
     pub(super) fn is_unclosed(&self) -> bool {
         std::fs::metadata(beside(&self.path, "-wal")).is_ok_and(|log| log.len() > 0)
     }
 
-    /// Where the mark is kept, which is there for as long as its disk is. Beside the journal it is where that is.
+    /// Finds the place of the mark, which is there for as long as its disk is. A mark beside the journal is on the
+    /// journal's disk.
     pub(super) fn find_mark(&self) -> Result<(), OpenError> {
         let is_beside = self.mark == Self::at(&self.path).mark;
         if is_beside { Ok(()) } else { find_place_for_mark(&self.mark) }
     }
 
-    /// Whether one snapshot of a disk holds both: then it brings the mark back with the database, and by the
-    /// mark nobody notices. Where that cannot be told, it is assumed.
+    /// Returns true if one snapshot of a disk holds both: then the snapshot brings the mark back with the database,
+    /// and nobody notices by the mark. If that cannot be told, it is assumed.
     pub(super) fn mark_shares_the_disk(&self) -> bool {
         share_a_disk(&self.path, &self.mark)
     }
 
-    /// Where the database is.
+    /// Returns the path of the database.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -174,7 +175,7 @@ impl Files {
         Ok(conn)
     }
 
-    /// Whoever can write the file, or put another one in its place, can have claims forgotten.
+    /// Refuses a file that everybody can write or replace: such a writer can have claims forgotten.
     fn refuse_where_everybody_writes(&self, file: &Metadata) -> Result<(), OpenError> {
         let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
         let directory = directory.unwrap_or(Path::new("."));
@@ -187,8 +188,8 @@ impl Files {
         Ok(())
     }
 
-    /// Connects to a database that is only to be read, and that no other process works on. Where nothing may be
-    /// written beside it, that needs one that was closed.
+    /// Connects to a database that is only to be read, and that no other process works on. If nothing may be
+    /// written beside the database, it must have been closed.
     pub(super) fn connect_to_read(&self) -> Result<HeldFile, OpenError> {
         self.refuse_unfit()?;
         let lock = Lock::take(&self.path)?;
@@ -260,7 +261,7 @@ impl Files {
         }
     }
 
-    /// How much room there is.
+    /// The room on the disk.
     pub(super) fn space(&self) -> io::Result<Space> {
         space(&self.path)
     }
@@ -271,7 +272,7 @@ fn look(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_query_value(None, "schema_version", |_| Ok(()))
 }
 
-/// Whether nothing can be written beside the file.
+/// Returns true if nothing can be written beside the file.
 fn writes_nothing(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)) || is_without_room(error)
@@ -293,7 +294,7 @@ pub(super) fn give_name(part: &Path, to: &Path) -> io::Result<()> {
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Whether the directories of two files are on one disk. Where that cannot be told, it is assumed.
+/// Returns true if the directories of two files are on one disk. If that cannot be told, it is assumed.
 pub(super) fn share_a_disk(one: &Path, other: &Path) -> bool {
     let disk = |file: &Path| {
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -315,7 +316,7 @@ pub(super) fn find_place_for_mark(mark: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// How much room there is on the disk of a file or directory.
+/// Returns the room on the disk of a file or directory.
 pub(super) fn space(path: &Path) -> io::Result<Space> {
     let stat = rustix::fs::statvfs(path)?;
     if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
@@ -380,7 +381,7 @@ mod tests {
         assert!(files("/no/such/disk/journal.mark".into()).mark_shares_the_disk());
     }
 
-    /// Where nothing can be written, not even a lock: the path is part of a URI there.
+    /// Nothing can be written there, not even a lock: the path is part of a URI.
     #[test]
     fn what_cannot_change_is_read_under_any_name() {
         let room = tempfile::tempdir().unwrap();

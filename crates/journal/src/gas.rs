@@ -1,4 +1,4 @@
-//! Whether the gas money of a lane runs low, as a matter of record: who follows the history hears it.
+//! Low gas money of a lane, as a matter of record: followers of the history hear of it.
 
 use super::sql::{Database, SqlResult};
 use super::{Journal, JournalError, LaneId, history};
@@ -7,12 +7,12 @@ use serde_json::json;
 /// The word for it in the history.
 pub(super) const WORD: &str = "gas";
 
-/// Whether the gas money of a lane runs low.
+/// A note that the gas money of a lane runs low, or lasts again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GasNote {
     /// The lane.
     pub lane: LaneId,
-    /// Whether it does, or lasts again.
+    /// True if the gas money runs low; false if it lasts again.
     pub low: bool,
     /// For how long it lasts, in words.
     pub why: String,

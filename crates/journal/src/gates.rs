@@ -1,4 +1,4 @@
-//! Whether lanes take new work, as a matter of record: who follows the history hears it.
+//! The gates of lanes for new work, as a matter of record: followers of the history hear of them.
 
 use super::sql::{Database, SqlResult};
 use super::{Journal, JournalError, LaneId, history};
@@ -7,7 +7,7 @@ use serde_json::json;
 /// The word for it in the history.
 pub(super) const WORD: &str = "gate";
 
-/// Whether a lane takes new work.
+/// A note that a lane takes new work, or takes none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateNote {
     /// The lane.

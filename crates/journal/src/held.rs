@@ -15,7 +15,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How long, and how often, a process that is just ending is waited for.
+/// The number of tries, and the wait between them, for a process that is just ending.
 const TRIES: (u32, Duration) = (100, Duration::from_millis(50));
 
 /// A connection to a database that no other process works on.
@@ -75,7 +75,7 @@ impl Lock {
     }
 }
 
-/// Whether an open file is the one that has this name.
+/// Returns true if an open file is the one that has this name.
 fn stands_at(file: &File, path: &Path) -> std::io::Result<bool> {
     let (open, named) = (file.metadata()?, std::fs::metadata(path)?);
     Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))
@@ -85,7 +85,7 @@ fn stands_at(file: &File, path: &Path) -> std::io::Result<bool> {
 mod tests {
     use super::*;
 
-    /// Whoever waited for the old file would have a lock on what nobody will ever read.
+    /// A process that waited for the old file would have a lock on a file that nobody will ever read.
     #[test]
     fn the_lock_is_of_the_file_that_has_the_name_when_it_is_taken() {
         let room = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use spans::SpanPlace;
 
-/// Where the history goes on: the number and the digest of its newest row.
+/// The point from which the history goes on: the number and the digest of its newest row.
 #[derive(Debug, Default)]
 pub(super) struct Newest {
     pub(super) seq: i64,
@@ -22,7 +22,7 @@ pub(super) struct Newest {
 
 const LAST: &str = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
 
-/// Where it goes on now.
+/// Returns the point from which the history goes on now.
 pub(super) fn newest(conn: &dyn Database) -> SqlResult<Newest> {
     let read = |row: &Row<'_>| Ok(Newest { seq: row.get(0)?, digest: row.get(1)? });
     let newest = conn.prepare_cached(LAST)?.query_row([], read);
@@ -58,7 +58,7 @@ pub(super) fn head(conn: &dyn Database) -> SqlResult<HistoryHead> {
     Ok(head.optional()?.unwrap_or_else(|| HistoryHead { row: 0, digest: String::new() }))
 }
 
-/// Whether the row of `head`, with that digest, is part of the history.
+/// Returns true if the row of `head`, with that digest, is part of the history.
 pub(super) fn holds(conn: &dyn Database, head: &HistoryHead) -> SqlResult<bool> {
     let digest = "SELECT digest FROM history WHERE seq = ?1";
     let found = conn.query_row(digest, [head.row], |row| row.get::<Vec<u8>>(0)).optional()?;
@@ -87,7 +87,7 @@ impl HistoryRow<'_> {
     }
 }
 
-/// What the history says of an accepted batch: enough to notice any later change to its rows.
+/// The history's record of an accepted batch: enough to notice any later change to its rows.
 pub(super) struct Accepted<'a> {
     pub(super) batch: BatchId,
     pub(super) origin: Origin,
@@ -101,7 +101,7 @@ pub(super) struct Accepted<'a> {
     pub(super) trace: Option<SpanPlace>,
     /// The digest of its first transaction; of an adopted one, whose bytes are not known, its hash.
     pub(super) transaction: String,
-    /// What it added to the sums of the day.
+    /// The amounts that the batch added to the sums of the day.
     pub(super) counted: Vec<Added>,
     /// The items that another batch held when it was learnt from the chain.
     pub(super) elsewhere: Vec<usize>,
@@ -140,7 +140,7 @@ pub(super) fn transaction_digest(signed: &Signed) -> String {
     hex::encode(hash.finalize())
 }
 
-/// What the history says of another attempt, and of what it added to the sum of the day.
+/// Returns the history's record of another attempt, and of the amounts that it added to the sum of the day.
 pub(super) fn attempt_body(attempt: &Attempt, counted: &[Added]) -> Value {
     json!({
         "batch": attempt.batch.0,
@@ -151,20 +151,20 @@ pub(super) fn attempt_body(attempt: &Attempt, counted: &[Added]) -> Value {
     })
 }
 
-/// What the history says of the end of a batch.
+/// The history's record of the end of a batch.
 pub(super) struct Settled<'a> {
     pub(super) batch: BatchId,
     pub(super) state: BatchState,
     /// The transaction that decided.
     pub(super) winner: Option<B256>,
     pub(super) block: BlockRef,
-    /// What that transaction cost, where it is one of the batch's own.
+    /// The cost of that transaction, if it is one of the batch's own.
     pub(super) record: Option<&'a TxRecord>,
     /// The words for what became of each item.
     pub(super) outcomes: Value,
     /// Until when its charges without a period stay claimed, chain time, s; none where it charged nobody.
     pub(super) guard_until: Option<u64>,
-    /// What its end changed in the sums of days.
+    /// The changes that the batch's end made in the sums of days.
     pub(super) corrected: Corrected,
 }
 

@@ -10,40 +10,40 @@ use std::time::Duration;
 /// One of them, as it was when the server was last asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// What it is called: `journal.instance`, or its machine.
+    /// The name of the instance: `journal.instance`, or its machine.
     pub name: String,
     /// The first letters of the name of its start, which is another one each time.
     pub start: String,
     /// The version of its program.
     pub program: String,
-    /// Whether it has the journal: one has, or none.
+    /// True if the instance has the journal: one has, or none.
     pub serves: bool,
-    /// Whether it is the one that tells of this.
+    /// True if this is the instance that tells of it.
     pub is_this: bool,
-    /// How long ago it last said that it is there, by the server's clock.
+    /// The time since the instance last said that it is there, by the server's clock.
     pub silent: Duration,
-    /// How far its clock was before the server's then, ms.
+    /// The lead of the instance's clock over the server's then, ms.
     pub ahead_ms: i64,
     /// Why it could bill on no chain, as far as that is about its machine; none where it could.
     pub unfit: Option<String>,
-    /// What money depends on and is configured otherwise than at the one that serves, by name.
+    /// The settings that money depends on and that differ from those of the instance that serves, by name.
     pub differs: Vec<String>,
 }
 
 /// After how long somebody who says nothing is not counted on.
 const COUNTED_ON: Duration = Duration::from_secs(5);
 
-/// How far a clock may be from the server's before that is said.
+/// The greatest difference between a clock and the server's that is not reported.
 const CLOCKS_MS: u64 = 5_000;
 
 impl Instance {
-    /// Whether it waits for the journal, and could bill if it had it.
+    /// Returns true if the instance waits for the journal, and could bill if it had it.
     pub fn stands_by_and_could_serve(&self) -> bool {
         !self.serves && self.unfit.is_none() && self.silent < COUNTED_ON
     }
 
-    /// What is wrong with its clock; none where it is in step. Callers whose messages it judges hear 401 for as
-    /// much as it is ahead.
+    /// Returns the trouble with the instance's clock; none if it is in step. Callers whose messages it judges hear
+    /// 401 for as much as it is ahead.
     pub fn clock_trouble(&self) -> Option<String> {
         let seconds = self.ahead_ms.unsigned_abs().div_ceil(1000);
         let way = if self.ahead_ms > 0 { "ahead of" } else { "behind" };
@@ -68,17 +68,17 @@ impl Roll {
     }
 }
 
-/// What a process that serves knows of the others.
+/// The knowledge that a serving process has of the others.
 #[derive(Debug)]
 pub(super) struct Company {
     /// Its own start.
     pub(super) boot: BootId,
     /// The start of whoever had the journal before.
     pub(super) before: Option<BootId>,
-    /// What the clock of that one says by now, Unix ms.
+    /// The present reading of that process's clock, Unix ms.
     pub(super) clock_before_ms: Option<i64>,
     pub(super) roll: Arc<Roll>,
-    /// How far the webhook was told.
+    /// The place up to which the webhook was told.
     pub(super) told: Mutex<Option<String>>,
     /// Why it could bill on no chain, if that is so.
     pub(super) unfit: Mutex<Option<String>>,
@@ -92,13 +92,13 @@ pub(super) fn newest_boot(conn: &dyn Database) -> SqlResult<Option<BootId>> {
 }
 
 impl Journal {
-    /// Who shares the journal, the one that serves first. Empty where it is a file.
+    /// Returns the instances that share the journal, the one that serves first. Empty if the journal is a file.
     pub fn instances(&self) -> Vec<Instance> {
         self.company.as_ref().map(|company| company.roll.all()).unwrap_or_default()
     }
 
-    /// Makes sure that no other process has begun on the journal until now. What was found out before, from the
-    /// journal and from the chain, is then as true as if there were no other process at all.
+    /// Makes sure that no other process has begun on the journal until now. Earlier findings from the journal and
+    /// from the chain are then as true as if there were no other process at all.
     pub async fn is_still_ours(&self) -> Result<(), JournalError> {
         let Some(company) = &self.company else { return Ok(()) };
         let newest = self.read(newest_boot).await?;

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-/// What the first line says that the file is.
+/// The format that the first line of the file names.
 const FORMAT: &str = "merchant-signer claims";
 /// The version that is written and read.
 const VERSION: u32 = 1;
@@ -34,7 +34,7 @@ struct FirstLine {
     networks: Vec<NetworkLine>,
 }
 
-/// What an id of the platform stands for.
+/// The network that an id of the platform stands for.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct NetworkLine {
@@ -58,9 +58,9 @@ struct BillingLine {
     transaction: B256,
     block: u64,
     block_time: u64,
-    /// How long charges without a period are guarded after the block, s.
+    /// The time that charges without a period are guarded after the block, s.
     guard: u64,
-    /// Whether it did not revert. It may be left out of what did not.
+    /// True if the transaction did not revert. The field may be left out if it did not.
     #[serde(default = "succeeded")]
     succeeded: bool,
     claims: Vec<ClaimLine>,
@@ -87,7 +87,7 @@ struct ClaimLine {
     outcome: String,
 }
 
-/// What was written to a file.
+/// The contents written to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// Its lines.
@@ -98,7 +98,7 @@ pub struct Exported {
     pub open: u64,
 }
 
-/// What was taken from a file.
+/// The counts of billings taken from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// Billings that were not known.
@@ -115,7 +115,7 @@ pub enum NotImported {
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem that was found.
         problem: String,
     },
     /// Nobody said why.
@@ -185,18 +185,19 @@ fn line_of(value: &impl Serialize) -> SqlResult<String> {
     Ok(text + "\n")
 }
 
-/// How long the charges of a billing are guarded after its block, s.
+/// Returns the time that the charges of a billing are guarded after its block, s.
 fn guard(conn: &dyn Database, billing: &Billing) -> SqlResult<u64> {
     let sql = "SELECT coalesce(max(guard_until_s), 0) FROM claim WHERE batch = ?1";
     let until: u64 = conn.query_row(sql, [billing.batch.0], |row| row.get(0))?;
     Ok(billing.block.map_or(0, |block| until.saturating_sub(block.time)))
 }
 
-/// A billing of which a transaction of its own landed. What another one took is that one's line.
+/// Returns the line of a billing of which a transaction of its own landed. A billing whose place another one took
+/// is told on that one's line.
 fn told(billing: &Billing, guard: u64) -> Option<BillingLine> {
     let block = billing.block?;
     let transaction = match (billing.state, billing.winner) {
-        // What a person said of it, or has not said yet, is not lost with this journal.
+        // A person's word on this billing, given or still to come, is not lost with this journal.
         (BatchState::Usurped, None) => billing.current().hash(),
         (BatchState::Usurped, Some(_)) => return None,
         (_, winner) => winner?,
@@ -298,7 +299,7 @@ fn bind(conn: &dyn Database, header: &FirstLine, at_ms: i64) -> Result<(), NotIm
     Ok(())
 }
 
-/// Who imports a file, why, and when.
+/// The person who imports a file, the reason and the time.
 #[derive(Clone, Copy)]
 struct Word<'a> {
     by: &'a str,

@@ -14,16 +14,16 @@ use alloy::primitives::Address;
 use billing::{BatchId, CallerLabel, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash};
 use std::sync::Arc;
 
-/// How many batches one step looks at: a commit waits for no more than these.
+/// The number of batches that one step looks at: a commit waits for no more than these.
 const STEP: i64 = 64;
 
-/// Where a charge or a refusal stands in the ledger. The ledger is in the order of these, and what stands
-/// in it never moves.
+/// The place of a charge or a refusal in the ledger. The ledger is in the order of these places, and an entry in it
+/// never moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LedgerPlace {
     /// The batch of the charge; of a refusal the newest batch when it was written down.
     pub batch: BatchId,
-    /// Where in it, or behind it.
+    /// The place within the batch, or behind it.
     pub item: PlaceInBatch,
 }
 
@@ -67,7 +67,7 @@ pub struct LedgerFilter {
     pub plan: Option<PlanId>,
     /// Of this user.
     pub user: Option<UserHash>,
-    /// Who pays from this wallet.
+    /// Paid from this wallet.
     pub wallet: Option<Address>,
     /// On this chain.
     pub chain: Option<PlatformChainId>,
@@ -114,13 +114,13 @@ pub struct LedgerEntry {
 }
 
 impl LedgerEntry {
-    /// Where it stands in the ledger.
+    /// Returns the entry's place in the ledger.
     pub fn place(&self) -> LedgerPlace {
         LedgerPlace { batch: self.billing.batch, item: PlaceInBatch::Charge(self.item) }
     }
 }
 
-/// What one step found.
+/// The findings of one step.
 #[derive(Clone, Debug)]
 pub(super) struct LedgerStep {
     /// The charges, in the order that was asked for.
@@ -148,7 +148,7 @@ impl Journal {
         self.read(newest).await
     }
 
-    /// What names this journal among all others: the id of the first start on it.
+    /// Returns the name of this journal among all others: the id of the first start on it.
     pub async fn name(&self) -> Result<Option<[u8; 16]>, JournalError> {
         self.read(name).await
     }
@@ -226,7 +226,7 @@ impl LedgerOrder {
         }
     }
 
-    /// Whether `place` comes after `after`.
+    /// Returns true if `place` comes after `after`.
     fn is_later(self, place: LedgerPlace, after: LedgerPlace) -> bool {
         match self {
             Self::Oldest => place > after,
@@ -235,7 +235,7 @@ impl LedgerOrder {
     }
 }
 
-/// What names this journal among all others: the id of the first start on it. None before there was one.
+/// Returns the name of this journal among all others: the id of the first start on it. None before there was one.
 pub(super) fn name(conn: &dyn Database) -> SqlResult<Option<[u8; 16]>> {
     conn.query_row("SELECT id FROM boot ORDER BY seq LIMIT 1", [], |row| row.get(0)).optional()
 }

@@ -11,18 +11,18 @@ use billing::PlatformChainId;
 pub struct KnownLane {
     /// The lane.
     pub lane: LaneId,
-    /// What its chain stands for.
+    /// The network that the lane's chain stands for.
     pub network: Network,
-    /// How many of its batches the chain has not decided.
+    /// The number of its batches that the chain has not decided.
     pub open: u64,
-    /// How many of its charges without a period are still guarded, by this machine's clock.
+    /// The number of the lane's charges without a period that are still guarded, by this machine's clock.
     pub guarded: u64,
-    /// Whether what it did may be forgotten: the journal is an old copy.
+    /// True if acts of the lane may be forgotten: the journal is an old copy.
     pub in_doubt: bool,
 }
 
 impl KnownLane {
-    /// Whether it has nothing left to do.
+    /// Returns true if the lane has nothing left to do.
     pub fn is_done(&self) -> bool {
         self.open == 0 && self.guarded == 0 && !self.in_doubt
     }

@@ -124,7 +124,7 @@ use writer::{Job, RanWrite};
 #[derive(Clone, Debug)]
 pub struct Journal {
     jobs: mpsc::Sender<Job>,
-    /// Where reads go: to the same thread, or to another one that has a session of its own on a server.
+    /// The thread that reads go to: the same one, or another that has a session of its own on a server.
     reads: mpsc::Sender<Job>,
     figures: Arc<Figures>,
     files: Option<Files>,
@@ -135,10 +135,10 @@ pub struct Journal {
     min_free_bytes: u64,
     old_copy: bool,
     left_ms: Option<i64>,
-    /// How far this machine's clock may have been ahead of the chains' when rows were written, ms.
+    /// The most by which this machine's clock may have been ahead of the chains' when rows were written, ms.
     clocks_ms: i64,
     was_closed: bool,
-    /// Whether the start of this process is written down: nothing is written before it.
+    /// The record that the start of this process is written down: nothing is written before it.
     begun: Arc<Begun>,
     clock: Clock,
     /// The contracts whose periods were named otherwise before.
@@ -148,8 +148,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Finishes what was begun and closes the file: then all of it is in that one file. Whoever uses
-    /// a handle afterwards hears that the journal is lost.
+    /// Finishes pending work and closes the file: then all of it is in that one file. A later use of a handle fails
+    /// because the journal is lost.
     pub async fn close(&self) {
         let apart = self.link.is_some().then_some(&self.reads);
         for thread in apart.into_iter().chain([&self.jobs]) {
@@ -161,14 +161,14 @@ impl Journal {
         }
     }
 
-    /// Whether the mark beside the file that was opened contradicts it, or is missing: a restored copy
-    /// may have forgotten claims.
+    /// Returns true if the mark beside the file that was opened contradicts it, or is missing: a restored copy may
+    /// have forgotten claims.
     pub fn is_old_copy(&self) -> bool {
         self.old_copy
     }
 
-    /// Whether the process before this one closed the journal. If not, it was killed, or what was opened is a copy
-    /// that was made while it ran.
+    /// Returns true if the process before this one closed the journal. If not, that process was killed, or the
+    /// opened file is a copy that was made while it ran.
     pub fn was_closed(&self) -> bool {
         self.was_closed
     }
@@ -272,8 +272,9 @@ impl Journal {
         self.read(move |conn| doubt::unknown(conn, hashes)).await
     }
 
-    /// What an earlier process left of a lane: until when the journal knows what the lane did, Unix ms
-    /// of this machine, or none when it knows all; and every undecided batch, in the order of positions.
+    /// Returns the state of a lane that an earlier process left: the time until which the journal knows the lane's
+    /// acts, Unix ms of this machine, or none if it knows all; and every undecided batch, in the order of
+    /// positions.
     pub async fn take_up(
         &self,
         lane: LaneId,
@@ -312,12 +313,12 @@ impl Journal {
         Ok(self.write(begin).await??)
     }
 
-    /// How the newest batches of a lane ended, as far back as `since_ms` (Unix ms of this machine).
+    /// Returns the ends of the newest batches of a lane, as far back as `since_ms` (Unix ms of this machine).
     pub async fn past(&self, lane: LaneId, since_ms: i64) -> Result<Past, JournalError> {
         self.read(move |conn| past::past(conn, lane, since_ms)).await
     }
 
-    /// Whether there is room in the sums of the day for this much more. Takes nothing.
+    /// Checks that the sums of the day have room for this much more. Takes nothing.
     pub async fn room(
         &self,
         chain: PlatformChainId,
@@ -336,7 +337,7 @@ impl Journal {
         self.read(move |conn| spend::spent(conn, chain, at_ms)).await
     }
 
-    /// Who paused a chain, if somebody did.
+    /// Returns the pause of a chain, if somebody paused it.
     pub fn paused(&self, chain: PlatformChainId) -> Option<Pause> {
         self.pauses.read().get(&chain).cloned()
     }

@@ -1,4 +1,4 @@
-//! Whether the server of a journal can be used, for those who are asked whether work can be taken. A journal in a
+//! The state of the way to a journal's server, for those who are asked whether work can be taken. A journal in a
 //! file has no such way to go.
 
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ pub(super) enum Use {
     Commits,
 }
 
-/// What is wrong with each of them.
+/// The trouble with each of the uses, if there is any.
 #[derive(Debug, Default)]
 pub(super) struct Link {
     writes: Mutex<Option<String>>,
@@ -30,7 +30,7 @@ impl Link {
         writes.or_else(|| self.reads.lock().clone()).or_else(|| self.commits.lock().clone())
     }
 
-    /// Whether one of the ways is closed.
+    /// Returns true if one of the ways is closed.
     #[cfg(feature = "postgres")]
     pub(super) fn is_closed(&self, way: Use) -> bool {
         self.of(way).lock().is_some()

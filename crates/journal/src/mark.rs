@@ -11,7 +11,7 @@ use super::writer::Disk;
 use host::clock::Clock;
 use std::fmt;
 
-/// How old a mark may get while the journal is written, ms.
+/// The greatest age of a mark while the journal is written, ms.
 const EVERY_MS: u64 = 1_000;
 
 /// The id of a start of a process.
@@ -51,7 +51,7 @@ impl BootId {
     }
 }
 
-/// How far a journal has come.
+/// The progress of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// The newest start of a process.
@@ -60,7 +60,7 @@ pub(crate) struct Progress {
     rows: u64,
 }
 
-/// What a mark says.
+/// The content of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reached {
     progress: Progress,
@@ -77,8 +77,7 @@ impl Progress {
         conn.query_row(sql, [], |row| Ok(Self { boot: BootId(row.get(0)?), rows: row.get(1)? }))
     }
 
-    /// Whether a journal that has come so far is another one than the mark was written for, or an
-    /// older copy.
+    /// Returns true if a journal with this progress is another one than the mark was written for, or an older copy.
     fn contradicts(self, mark: Reached) -> bool {
         let known = self.boot == mark.progress.boot || Some(self.boot) == mark.next;
         !known || self.rows < mark.progress.rows
@@ -112,7 +111,7 @@ pub(super) struct HighWaterMark {
     files: Files,
     clock: Clock,
     written_ms: Option<i64>,
-    /// Whether something was committed since it was moved.
+    /// True if something was committed since the mark was moved.
     behind: bool,
 }
 
@@ -122,8 +121,8 @@ impl HighWaterMark {
         Self { files, clock, written_ms: None, behind: false }
     }
 
-    /// Whether the journal has no mark, or one that contradicts it: then it may have forgotten
-    /// claims. A mark that cannot be read is none.
+    /// Returns true if the journal has no mark, or one that contradicts it: then it may have forgotten claims. A
+    /// mark that cannot be read counts as none.
     pub(super) fn is_contradicted_by(&self, conn: &dyn Database) -> SqlResult<bool> {
         let now = Progress::read(conn)?;
         let mark = self.files.read_mark().ok().flatten();
@@ -151,8 +150,8 @@ impl HighWaterMark {
         self.behind = true;
     }
 
-    /// Moves the mark where it is behind, unless it was moved a moment ago. What is committed in that moment
-    /// may be the last for long, so whoever only reads has the mark follow as well.
+    /// Moves the mark if it is behind, unless it was moved a moment ago. The commit in that moment may be the last
+    /// for long, so a read has the mark follow as well.
     pub(super) fn follow(&mut self, conn: &dyn Database) {
         let now = self.clock.unix_ms();
         let moved_just_now = || self.written_ms.is_some_and(|then| now.abs_diff(then) < EVERY_MS);
@@ -172,7 +171,7 @@ impl HighWaterMark {
         self.follow(conn);
     }
 
-    /// Whether the journal that is open is the one that its name stands for.
+    /// Returns true if the journal that is open is the one that its name stands for.
     pub(super) fn is_in_place(&self) -> bool {
         self.files.is_in_place()
     }

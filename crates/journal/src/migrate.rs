@@ -16,14 +16,14 @@ pub(super) const OLDEST: i64 = 4;
 /// Every later version, in order.
 pub(super) const STEPS: &[Migration] = &[];
 
-/// What makes a version out of the one before it.
+/// The step that makes a version out of the one before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Migration {
     /// The version that it makes: one more than that of the step before it.
     pub(super) to: i64,
-    /// How, in a file.
+    /// The statements for a journal in a file.
     pub(super) in_file: &'static str,
-    /// How, on a server.
+    /// The statements for a journal on a server.
     #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "for a server"))]
     pub(super) on_server: &'static str,
 }

@@ -1,6 +1,6 @@
-//! What the platform's ids of chains stand for, and what claims on them are kept by. An id stands for one network
-//! for ever, and a network for one id; the contract, and what names its periods, change by a person's word alone:
-//! otherwise claims would be forgotten.
+//! The networks that the platform's ids of chains stand for, and the terms by which claims on them are kept. An id
+//! stands for one network for ever, and a network for one id; the contract, and the naming of its periods, change
+//! by a person's word alone: otherwise claims would be forgotten.
 
 use super::columns::{address, family, family_word};
 use super::history;
@@ -34,11 +34,11 @@ impl fmt::Display for Network {
 pub struct Binding {
     /// The platform's id.
     pub chain: PlatformChainId,
-    /// What that stands for.
+    /// The network that the id stands for.
     pub network: Network,
     /// The contract that is billed through.
     pub contract: Address,
-    /// What names the periods of its charges.
+    /// The naming of the periods of its charges.
     pub naming: PeriodNaming,
 }
 
@@ -53,9 +53,9 @@ pub enum Misbound {
     Network {
         /// The platform's id.
         chain: PlatformChainId,
-        /// What the journal knows.
+        /// The value that the journal knows.
         before: Network,
-        /// What the configuration says.
+        /// The value in the configuration.
         now: Network,
     },
     /// The network has another id.
@@ -85,9 +85,9 @@ pub enum Misbound {
         chain: PlatformChainId,
         /// Its family.
         family: Family,
-        /// What the journal knows.
+        /// The value that the journal knows.
         before: Address,
-        /// What the configuration says.
+        /// The value in the configuration.
         now: Address,
     },
     /// The periods of the contract's charges were named otherwise.
@@ -100,15 +100,15 @@ pub enum Misbound {
     Naming {
         /// The platform's id.
         chain: PlatformChainId,
-        /// What the journal knows.
+        /// The value that the journal knows.
         before: PeriodNaming,
-        /// What the configuration says.
+        /// The value in the configuration.
         now: PeriodNaming,
     },
 }
 
 impl Misbound {
-    /// What of a file of claims is not so in this journal.
+    /// Returns the statement in a file of claims that is not so in this journal.
     pub(super) fn of_a_file(&self) -> String {
         match self {
             Self::Contract { chain, before, now, .. } => {
@@ -175,7 +175,8 @@ pub(super) fn name_periods(
     conn.execute(sql, row).map(drop)
 }
 
-/// What names the periods of a contract's charges, and from which batch on; none where the contract is new.
+/// Returns the naming of the periods of a contract's charges, and the batch from which it holds; none if the
+/// contract is new.
 pub(super) fn named(
     conn: &dyn Database,
     ContractKey { chain, contract }: ContractKey,
@@ -238,7 +239,7 @@ pub(super) fn contradiction(conn: &dyn Database, binding: &Binding) -> SqlResult
     Ok(other.map(|before| Misbound::Chain { network, before, chain }))
 }
 
-/// What differs of a chain that is billed through `before`.
+/// Returns the difference in the binding of a chain that is billed through `before`.
 fn changed(conn: &dyn Database, binding: &Binding, before: Address) -> SqlResult<Option<Misbound>> {
     let Binding { chain, network, contract: now, naming } = binding;
     if before != *now {
@@ -254,13 +255,13 @@ fn read(row: &Row<'_>) -> SqlResult<Network> {
     Ok(Network { family: family(row, 0)?, id: row.get(1)? })
 }
 
-/// What `chain` stands for.
+/// Returns the network that `chain` stands for.
 pub(super) fn of(conn: &dyn Database, chain: PlatformChainId) -> SqlResult<Network> {
     let by_id = "SELECT family, network FROM chain WHERE id = ?1";
     conn.prepare_cached(by_id)?.query_row([chain.0], read)
 }
 
-/// Whether binding would change nothing.
+/// Returns true if binding would change nothing.
 pub(super) fn is_bound(conn: &dyn Database, binding: &Binding) -> SqlResult<bool> {
     let known = "SELECT 1 FROM chain WHERE id = ?1";
     Ok(conn.prepare_cached(known)?.exists([binding.chain.0])?

@@ -58,7 +58,7 @@ pub enum OpenError {
          start the newer Signer again. Nothing was changed"
     )]
     Newer {
-        /// Where it is.
+        /// The location.
         path: PathBuf,
         /// The file's version.
         found: i64,
@@ -73,7 +73,7 @@ pub enum OpenError {
          has charged. Nothing was changed"
     )]
     Unkept {
-        /// Where it is.
+        /// The location.
         path: PathBuf,
         /// The file's version.
         found: i64,
@@ -87,7 +87,7 @@ pub enum OpenError {
          was changed"
     )]
     Older {
-        /// Where it is.
+        /// The location.
         path: PathBuf,
         /// The file's version.
         found: i64,
@@ -101,9 +101,9 @@ pub enum OpenError {
          changed"
     )]
     Altered {
-        /// Where it is.
+        /// The location.
         path: PathBuf,
-        /// What is different.
+        /// The difference from the journal that the Signer makes.
         problem: String,
     },
     /// The file and its log do not belong together, or one of them is damaged.
@@ -113,9 +113,9 @@ pub enum OpenError {
          again. Otherwise put the newest copy back that there is, without them. Nothing was changed"
     )]
     NotWhole {
-        /// Where it is.
+        /// The location.
         path: PathBuf,
-        /// What does not fit.
+        /// The mismatch that was found.
         problem: String,
     },
     /// It is of an older version, and its disk is too full to bring it to this one.
@@ -125,7 +125,7 @@ pub enum OpenError {
          it, which follows what is open meanwhile. Nothing was changed"
     )]
     NoRoomToMigrate {
-        /// Where it is.
+        /// The location.
         path: PathBuf,
         /// The file's version.
         found: i64,
@@ -164,9 +164,9 @@ pub enum OpenError {
     /// The disk is full, read-only or broken, or the permissions do not allow it.
     #[error("the journal at {path} cannot be used: {problem}")]
     Unwritable {
-        /// Where it is.
+        /// The location.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         problem: String,
     },
 }
@@ -282,8 +282,8 @@ pub(super) fn empty(files: &Files) -> Result<HeldFile, OpenError> {
     Ok(conn)
 }
 
-/// Opens an existing journal for this process alone, and brings it to the version of this program.
-/// What is no journal, or of a version that this program cannot read, is left as it is.
+/// Opens an existing journal for this process alone, and brings it to the version of this program. A file that is
+/// no journal, or is of a version that this program cannot read, is left as it is.
 pub(super) fn open(files: &Files) -> Result<HeldFile, OpenError> {
     let path = files.path();
     let problem = |e: rusqlite::Error| refused(path, &e);

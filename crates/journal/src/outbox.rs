@@ -1,5 +1,5 @@
-//! How far the feed was told to a webhook, and what its receiver did not take: in a small file of its own,
-//! `<journal>.webhook`, so that the journal's commits have nothing to do with it.
+//! The webhook's progress through the feed, and the events that its receiver did not take: in a small file of its
+//! own, `<journal>.webhook`, so that the journal's commits have nothing to do with it.
 
 use config::JournalPlace;
 use parking_lot::Mutex;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 pub struct UntakenEvent {
     /// Its place in the feed.
     pub cursor: String,
-    /// What was posted.
+    /// The body that was posted.
     pub body: String,
     /// When it was set aside, Unix ms.
     pub at_ms: i64,
-    /// What was answered last.
+    /// The last answer.
     pub why: String,
 }
 
@@ -66,7 +66,7 @@ impl Outbox {
         both.commit()
     }
 
-    /// What is set aside, oldest first.
+    /// Returns the events that are set aside, oldest first.
     pub fn all_set_aside(&self) -> rusqlite::Result<Vec<UntakenEvent>> {
         events(&self.0.lock(), "SELECT cursor, body, at_ms, why FROM set_aside ORDER BY seq")
     }

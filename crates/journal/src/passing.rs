@@ -6,7 +6,7 @@ use super::sql::{Database, Row, SqlResult, params};
 use billing::BatchId;
 use serde_json::json;
 
-/// What the history calls it.
+/// The name of the event in the history.
 pub(super) const EVENT: &str = "claims passed on";
 
 /// A claim that waits: learnt while another batch held the charge, and charged as far as is known.

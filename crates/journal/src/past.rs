@@ -1,4 +1,4 @@
-//! What the journal tells of a lane's past when a process begins.
+//! The journal's account of a lane's past when a process begins.
 
 use super::columns::{ending, hash, number};
 use super::sql::{Database, SqlResult, params};
@@ -8,18 +8,18 @@ use billing::CallEnding;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How far this machine's clock may have been ahead of the chains' when rows were written: at least, and when nothing
-/// is said.
+/// The amount by which this machine's clock may have been ahead of the chains' when rows were written: at least
+/// this much, and this much when nothing is said.
 const CLOCKS: Duration = Duration::from_mins(2);
 pub(super) const CLOCKS_MS: i64 = 120_000;
 
 /// The most that counts of that: further than this no clock of a chain that moves money is off while it signs.
 const MOST_CLOCKS: Duration = Duration::from_mins(10);
 
-/// How many of the lane's newest batches are looked at.
+/// The number of the lane's newest batches that are looked at.
 const NEWEST: u32 = 256;
 
-/// How the newest batches of a lane ended.
+/// The ends of the newest batches of a lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Past {
     /// Billing transactions that failed in final blocks, oldest first.
@@ -39,11 +39,11 @@ pub struct FailedBilling {
     pub hash: B256,
     /// Its signed bytes.
     pub raw: Vec<u8>,
-    /// How many charges were in it.
+    /// Number of charges in the transaction.
     pub charges: usize,
-    /// How it failed, as far as nodes have told.
+    /// The way the transaction failed, as far as nodes have reported it.
     pub ending: Option<CallEnding>,
-    /// What it cost, wei or sun, as far as nodes have told.
+    /// The cost, wei or sun, as far as nodes have reported it.
     pub fee: Option<U256>,
     /// When that was noticed, Unix ms of this machine.
     pub settled_ms: i64,
@@ -105,7 +105,7 @@ const ENDED: &str = "FROM (
         WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped' ORDER BY position DESC LIMIT 4096) AS newest
     WHERE state = ?3 ORDER BY position DESC LIMIT ?4";
 
-/// How the newest batches ended, as far back as `since_ms` (Unix ms of this machine).
+/// Reads the ends of the lane's newest batches, as far back as `since_ms` (Unix ms of this machine).
 pub(super) fn past(conn: &dyn Database, lane: LaneId, since_ms: i64) -> SqlResult<Past> {
     let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
     let sql = format!(

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Who paused a chain, and when.
+/// The pause of a chain: its author, its start and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pause {
     /// The caller's key.
@@ -37,7 +37,7 @@ impl fmt::Display for Pause {
     }
 }
 
-/// Who paused a chain, if somebody did.
+/// Returns the pause of a chain, if somebody paused it.
 pub(super) fn read(conn: &dyn Database, chain: PlatformChainId) -> SqlResult<Option<Pause>> {
     conn.prepare_cached("SELECT by, since_ms, why FROM pause WHERE chain = ?1")?
         .query_row([chain.0], |row| {
@@ -56,7 +56,7 @@ pub(super) fn all(conn: &dyn Database) -> SqlResult<BTreeMap<PlatformChainId, Pa
         .collect()
 }
 
-/// What is to change.
+/// A change to the pauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Switch {
     /// Pause these, where they are not paused already.

@@ -12,7 +12,7 @@ use config::{BackupPlan, DatabaseUrl, JournalConfig, JournalPlace};
 #[cfg(feature = "postgres")]
 use host::clock::Clock;
 
-/// Who makes the tables of a journal on a server.
+/// The error for a copy to a server without an owner of the tables.
 const NO_OWNER: OpenError = OpenError::NoOwner(
     "give `--owner-url-file FILE`, a file with the URL of the role that is to own its tables in that \
      database; the role of journal.url is granted what a Signer needs",
@@ -23,7 +23,7 @@ const NO_SERVER: OpenError = OpenError::InFile(
     "leave `--owner-url-file` out, or set journal.url in the place of journal.path",
 );
 
-/// What copies from place to place of one kind.
+/// The error for a copy from a file to a file.
 const FILE_TO_FILE: OpenError =
     OpenError::InFile("`merchant-signer backup` copies a file to another one");
 
@@ -36,8 +36,8 @@ const MIGRATED_THERE: OpenError = OpenError::InFile(
     "the Signer brings a file to its own version when it first opens it, and there is nothing else to do",
 );
 
-/// Whether one snapshot holds the journal and its mark: put back, it fits its mark, and looks like an ordinary
-/// start.
+/// Returns true if one snapshot holds the journal and its mark: once restored, the journal fits its mark, and the
+/// start looks ordinary.
 pub fn mark_shares_the_disk(place: &JournalPlace) -> bool {
     match place {
         JournalPlace::File(file) => Files::of(file).mark_shares_the_disk(),
@@ -45,7 +45,7 @@ pub fn mark_shares_the_disk(place: &JournalPlace) -> bool {
     }
 }
 
-/// Whether the loss of one disk takes the journal and the backups that are made of it.
+/// Returns true if the loss of one disk takes both the journal and its backups.
 pub fn backups_share_the_disk(file: &JournalConfig, backups: &BackupPlan) -> bool {
     share_a_disk(&file.path, &backups.directory.join("backup"))
 }

@@ -48,40 +48,40 @@ use std::path::PathBuf;
 use std::time::Duration;
 pub(crate) use token::Token;
 
-/// How long a Signer that starts waits for one that is just ending before it stands by, and listens.
+/// Time that a starting Signer waits for a Signer that is just ending before it stands by and listens.
 const STAND_BY_SOON: Duration = Duration::from_millis(500);
 
-/// Where a journal on a server is, and how it is reached.
+/// The location of a journal on a server, and the settings of the connection to it.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// The server, the database and the role.
     pub server: tokio_postgres::Config,
-    /// Who signs the server's certificate, in PEM; none for whoever this machine trusts. Over a network the
-    /// server is reached by TLS alone, and has to prove its name.
+    /// File with the authority of the server's certificate, in PEM; none for the authorities that this machine
+    /// trusts. Over a network the server is reached by TLS alone, and has to prove its name.
     pub authority_file: Option<PathBuf>,
     /// The file that says what this Signer knows of its database.
     pub mark_path: PathBuf,
     /// After how long an answer is taken for lost.
     pub patience: Duration,
-    /// How many commits may wait for the writer.
+    /// Number of commits that may wait for the writer.
     pub queue_length: usize,
-    /// What it is called where people read it: nothing secret.
+    /// Name of the journal for people to read; holds nothing secret.
     pub place: String,
-    /// What this Signer is called among those that share the journal.
+    /// Name of this Signer among the Signers that share the journal.
     pub instance: String,
     /// After how long another one that says nothing is taken for gone.
     pub takeover_after: Duration,
-    /// Whether other processes may write it as well. Every rule holds then, and who follows what is sent is not
-    /// agreed on yet, so a program that bills has it alone.
+    /// True if other processes may write the journal as well. Every rule holds then, but the processes do not yet
+    /// agree which of them follows the sent transactions, so a program that bills has the journal alone.
     pub shared: bool,
     /// The versions of its tables that the program knows.
     pub steps: Steps,
-    /// How this process is set up; nothing for a command.
+    /// The setup of this process; empty for a command.
     pub setup: Setup,
 }
 
 impl ServerConfig {
-    /// What is configured.
+    /// Builds the settings from the configuration.
     pub(super) fn of(server: &JournalServer) -> Self {
         Self {
             server: server.url.expose().clone(),
@@ -131,7 +131,7 @@ pub(super) enum Lost {
 }
 
 impl Lost {
-    /// Whether this process must not use the database any more, however long it waits.
+    /// Returns true if this process must not use the database any more, however long it waits.
     fn is_final(&self) -> bool {
         matches!(self, Self::Forgotten | Self::Taken)
     }
@@ -260,7 +260,7 @@ impl NewTables {
     }
 }
 
-/// What a machine is called that nobody gave a name to.
+/// Returns the name of this machine, for a Signer without a configured name.
 fn this_machine() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

@@ -1,5 +1,5 @@
-//! How contracts were called when batches were signed. A batch names its own, so that its transaction is
-//! read by what its charges and events meant then.
+//! The profiles of contracts at the time when batches were signed. A batch names its own profile, so that its
+//! transaction is read by the meaning that its charges and events had then.
 
 use super::columns::address;
 use super::history::HistoryRow;
@@ -32,7 +32,7 @@ pub(super) fn all(
         .collect()
 }
 
-/// What the history has told of profiles, as an audit walks through it.
+/// The profiles that the history has told of, as an audit walks through it.
 #[derive(Debug, Default)]
 pub(super) struct ProfileAudit {
     told: BTreeSet<i64>,

@@ -14,19 +14,19 @@ use spans::SpanPlace;
 pub struct Line {
     /// The charge.
     pub item: Item,
-    /// Whether the claim is held.
+    /// True if the claim is held.
     pub live: bool,
-    /// What became of it; none while open.
+    /// The outcome of the charge; none while open.
     pub outcome: Option<LineOutcome>,
-    /// Whether another batch held the same charge when this one was learnt from the chain.
+    /// True if another batch held the same charge when this charge was learnt from the chain.
     pub elsewhere: bool,
-    /// What a person found out, where the chain does not tell.
+    /// A person's finding on the charge, if the chain does not tell.
     pub resolved: Option<Resolution>,
 }
 
 impl Line {
-    /// Where the charge stands, in one word: what the chain told of it, or else where its batch, which is
-    /// in `state`, stands.
+    /// Returns the state of the charge in one word: as the chain tells, or else as its batch, which is in `state`,
+    /// stands.
     pub fn state(&self, state: BatchState) -> &'static str {
         match &self.outcome {
             Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_))) => {
@@ -38,7 +38,7 @@ impl Line {
         }
     }
 
-    /// What the charge is besides its key and amount: as it was claimed, or else as its event tells.
+    /// Returns the terms of the charge besides its key and amount: as claimed, or else as told by its event.
     pub fn terms(&self) -> ChargeTerms {
         let (claimed, told) = (self.item.terms, self.told());
         ChargeTerms {
@@ -48,17 +48,17 @@ impl Line {
         }
     }
 
-    /// What was taken, where that is not what was claimed.
+    /// Returns what was taken, where that differs from the claim.
     pub fn taken_otherwise(&self) -> TakenAsTold {
         self.told().beside(&self.item.terms)
     }
 
-    /// Whether this is the wallet that was to pay, or the one that paid.
+    /// Returns true if the wallet was to pay, or is the one that paid.
     pub(super) fn is_of(&self, wallet: Address) -> bool {
         [self.item.terms.wallet, self.told().wallet].contains(&Some(wallet))
     }
 
-    /// What the event of the charge tells, where the claim does not say the same.
+    /// Returns the terms told by the event of the charge, as far as they differ from the claim.
     fn told(&self) -> TakenAsTold {
         match &self.outcome {
             Some(LineOutcome::Told(ItemOutcome::ChargedAsTold(taken))) => *taken,
@@ -95,7 +95,7 @@ impl Recorded {
         }
     }
 
-    /// What it does when it lands. What is learnt has billed.
+    /// Returns the kind of the attempt: its effect when it lands. A learnt attempt has billed.
     pub fn kind(&self) -> AttemptKind {
         match self {
             Self::Signed(attempt) => attempt.get().kind,
@@ -111,13 +111,13 @@ pub struct Billing {
     pub batch: BatchId,
     /// The lane and the billing contract.
     pub origin: Origin,
-    /// What its chain's id stands for.
+    /// The network that the ID of its chain stands for.
     pub network: Network,
     /// Its place in the lane.
     pub position: u64,
     /// The caller's name for the request.
     pub request_id: Option<String>,
-    /// Who asked; none where nobody had to sign, and for what was learnt.
+    /// The caller; none if nobody had to sign, and for a batch learnt from the chain.
     pub caller: Option<AskedBy>,
     /// The span of the request, where somebody followed traces.
     pub trace: Option<SpanPlace>,
@@ -131,7 +131,7 @@ pub struct Billing {
     pub winner: Option<B256>,
     /// The block that decided.
     pub block: Option<BlockRef>,
-    /// What the transaction that decided cost, where it is one of the batch's own and nodes told it.
+    /// The cost of the deciding transaction, if it is one of the batch's own and nodes reported it.
     pub record: Option<TxRecord>,
     /// Every attempt.
     pub attempts: Attempts<Recorded>,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How many refusals may wait to be written. What is more is not kept.
+/// Number of refusals that may wait to be written. Further refusals are dropped.
 const WAITING: usize = 10_000;
 
 /// A request that refused something, as it was answered.
@@ -42,13 +42,13 @@ pub struct RefusedRequest {
 /// A subscription that was refused for one reason, once or several times in one UTC day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptRefusal {
-    /// Where it stands in the ledger: where the first of these refusals came.
+    /// Place in the ledger, given by the first of these refusals.
     pub place: LedgerPlace,
     /// When it was refused first, Unix ms.
     pub first_ms: i64,
     /// When it was refused last, Unix ms.
     pub last_ms: i64,
-    /// How often, 1 or more.
+    /// Number of refusals, 1 or more.
     pub times: u64,
     /// The chain.
     pub chain: PlatformChainId,
@@ -62,13 +62,13 @@ pub struct KeptRefusal {
     pub user: UserHash,
     /// The period, where it was known.
     pub period: Option<Period>,
-    /// What was to be charged, in token base units, where that was known.
+    /// The amount to be charged, in token base units, if known.
     pub amount: Option<U256>,
     /// Wallet and token, as far as they were known.
     pub terms: ChargeTerms,
-    /// What the customer allowed when it was refused last, in token base units, where that was read.
+    /// The customer's allowance at the last refusal, in token base units, if read.
     pub allowance: Option<U256>,
-    /// What the customer held then.
+    /// The customer's balance at the last refusal.
     pub balance: Option<U256>,
     /// Why.
     pub code: FailCode,
@@ -82,7 +82,7 @@ pub struct KeptRefusal {
     pub tx_hash: Option<B256>,
 }
 
-/// What has been refused and is not written yet.
+/// A refusal that is not written yet.
 #[derive(Debug)]
 struct WaitingRefusal {
     at_ms: i64,
@@ -157,12 +157,12 @@ impl Refusals {
         self.drop_some(count.saturating_sub(room));
     }
 
-    /// How many were not kept since the start, or not for as long as they should be.
+    /// Returns the number of refusals that were not kept since the start, or not for as long as they should be.
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Ordering::Relaxed)
     }
 
-    /// Tells of a batch of the journal. Whatever is written from now on comes behind it in the ledger.
+    /// Notes a batch of the journal. Refusals written from now on come behind it in the ledger.
     pub fn seen(&self, newest: BatchId) {
         self.0.newest_batch.fetch_max(newest.0, Ordering::Relaxed);
     }
@@ -221,7 +221,7 @@ impl Refusals {
         span: LedgerSpan,
         limit: usize,
     ) -> SqlResult<Vec<KeptRefusal>> {
-        // What could not be written is counted, and is not there.
+        // Refusals that could not be written are counted, and are missing here.
         drop(self.write());
         let mut sheet = self.0.sheet.lock();
         if sheet.is_none() && !self.0.path.exists() {

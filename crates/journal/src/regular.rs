@@ -19,13 +19,13 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-/// How long to wait after a backup was not made, at most.
+/// Longest wait after a backup was not made.
 const AGAIN: Duration = Duration::from_mins(1);
 
-/// How long a process that ends waits for a backup to be given up.
+/// Time that a process that ends waits for a backup to be given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How the name of a backup begins, and how it ends.
+/// The beginning and the end of a backup's name.
 const NAME: (&str, &str) = ("journal-", ".sqlite");
 
 /// The thread that makes backups of a journal.
@@ -65,7 +65,7 @@ impl Journal {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Keeper {
     journal: Journal,
     plan: BackupPlan,
@@ -94,7 +94,7 @@ impl Keeper {
         }
     }
 
-    /// How long to wait for the next one. By a clock that was set back none is waited for longer than ever.
+    /// Returns the wait until the next backup is due. A clock that was set back makes no wait longer than usual.
     fn due(&self) -> Duration {
         let Some(newest_ms) = newest_ms(&self.plan.directory) else { return Duration::ZERO };
         let age_ms = self.journal.now_ms().saturating_sub(newest_ms);
@@ -144,7 +144,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Whether the newest row of a backup is one of the journal.
+    /// Returns true if the newest row of a backup is one of the journal's.
     fn knows_all_of(&self, backup: &Path) -> bool {
         let Ok(head) = open::read(&Files::at(backup)).map(|conn| history::head(&*conn)) else {
             return false;
@@ -160,7 +160,7 @@ impl Keeper {
     }
 }
 
-/// What a backup is called that is begun now: `journal-20261231T235959.123Z.sqlite`.
+/// Returns the name of a backup that is begun now: `journal-20261231T235959.123Z.sqlite`.
 fn name(now_ms: i64) -> String {
     let (first, last) = NAME;
     let now = Timestamp::from_millisecond(now_ms).unwrap_or_default();

@@ -71,7 +71,7 @@ fn rename(conn: &dyn Database, renaming: &Renaming, at_ms: i64) -> Result<(), No
 /// The word for it in the history.
 const RENAMED: &str = "chain renamed";
 
-/// What chains are called now that had other ids when rows of the history were written.
+/// The present IDs of chains that had other IDs when rows of the history were written.
 pub(super) struct Renames(Vec<(i64, u64, u64)>);
 
 impl Renames {
@@ -87,7 +87,7 @@ impl Renames {
         Ok(Self(all.collect::<Result<_, _>>()?))
     }
 
-    /// Whether every chain is called what it was always called.
+    /// Returns true if no chain ever got another ID.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -6,7 +6,7 @@ use super::sql::{BindValues, Database, OptionalExtension as _, SqlResult, params
 use super::{AcceptError, Billing, Journal, JournalError};
 use billing::{BatchId, CallerKey, NamedRequest};
 
-/// What is known of a request.
+/// The standing of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestStanding {
     /// Nothing has been named to it, or not all of what was asked about.
@@ -23,7 +23,7 @@ impl Journal {
         self.read(move |conn| billings(conn, &id)).await
     }
 
-    /// Where a request stands, and whether it is known to have been told of `batches`.
+    /// Reads the standing of a request, and if it is known to have been told of `batches`.
     pub async fn request_standing(
         &self,
         request: NamedRequest,
@@ -42,7 +42,7 @@ impl Journal {
     }
 }
 
-/// Where `request` stands, and whether it is known to have been told of `batches`.
+/// Reads the standing of `request`, and if it is known to have been told of `batches`.
 fn standing(
     conn: &dyn Database,
     request: &NamedRequest,

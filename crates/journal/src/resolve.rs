@@ -1,4 +1,4 @@
-//! What a person found out about a charge that the chain does not tell of.
+//! A person's finding on a charge that the chain does not tell of.
 
 use super::columns::LineOutcome;
 use super::record::{Billing, Line};
@@ -9,7 +9,7 @@ use billing::{BatchId, BatchState, ItemOutcome, SubscribeId};
 use serde_json::json;
 use strum::{EnumIter, EnumString, IntoStaticStr};
 
-/// What became of the charge after all.
+/// The outcome of the charge after all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, IntoStaticStr, EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum Resolution {
@@ -39,16 +39,16 @@ impl Resolution {
     }
 }
 
-/// What a person says of one charge.
+/// A person's statement on one charge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonsWord {
     /// The billing: its number, any hash, or the request id.
     pub billing: String,
     /// The subscription.
     pub subscribe: SubscribeId,
-    /// What became of it.
+    /// Its outcome is known.
     pub resolution: Resolution,
-    /// Who says so.
+    /// The source of the statement.
     pub by: String,
     /// And why.
     pub why: String,
@@ -56,12 +56,12 @@ pub struct PersonsWord {
     pub at_ms: i64,
 }
 
-/// What was resolved.
+/// The result of a resolution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     /// The batch, as it is now.
     pub billing: Billing,
-    /// Whether that had been said before. Nothing was written then.
+    /// True if the same had been stated before. Nothing was written then.
     pub repeated: bool,
 }
 
@@ -184,7 +184,7 @@ fn write(
     passing::pass_on(conn, batch, finding.at_ms)
 }
 
-/// Where one charge stands.
+/// The standing of one charge.
 enum ClaimStanding {
     Open,
     Told(&'static str),

@@ -1,10 +1,10 @@
-//! Whether a commit would find room where the journal is.
+//! The check that a commit would find room for the journal.
 
 use super::files::{Files, Space};
 use super::{Journal, JournalError};
 
 impl Journal {
-    /// Whether a commit would find room, asked before anything is signed.
+    /// Checks that a commit would find room; called before anything is signed.
     pub fn ready(&self) -> Result<(), JournalError> {
         if self.files.as_ref().is_some_and(|files| !files.is_in_place()) {
             return Err(JournalError::NotInPlace);
@@ -27,8 +27,8 @@ impl Journal {
         if self.jobs.is_closed() { Err(JournalError::Lost) } else { Ok(()) }
     }
 
-    /// How much room there is where the file is, bytes: 0 where nothing can be written. None where nobody
-    /// can tell.
+    /// Returns the free room on the file's disk, bytes: 0 if nothing can be written. None if the room cannot be
+    /// told.
     pub fn free_bytes(&self) -> Option<u64> {
         match self.files.as_ref()?.space().ok()? {
             Space::ReadOnly => Some(0),

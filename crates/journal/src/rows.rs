@@ -15,7 +15,7 @@ use billing::{
     UserHash,
 };
 
-/// What a claim of one contract on one chain is looked up in.
+/// The scope in which a claim of one contract on one chain is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaimScope {
     /// The chain.
@@ -36,7 +36,7 @@ const HELD: &str = "WHERE batch.id = claim.batch
       AND live = 1 AND claim.chain = ?1 AND claim.contract = ?2
       AND (guard_until_s IS NULL OR guard_until_s > ?3)";
 
-/// How the claims on a charge of a period are found: by its user and plan, and by its subscription.
+/// Returns the queries for the claims on a charge of a period: by its user and plan, and by its subscription.
 pub(super) fn lookups() -> [String; 2] {
     ["plan_id = ?5 AND user_hash = ?6", "subscribe_id = ?5"]
         .map(|which| format!("{CLAIM} FROM claim, batch {HELD} AND period = ?4 AND {which}"))
@@ -259,7 +259,7 @@ fn signed_ms(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<i64>> {
         .collect()
 }
 
-/// What is recorded of the one transaction of a batch that landed.
+/// Reads the record of the one transaction of a batch that landed.
 fn tx_record(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<TxRecord>> {
     let sql = "SELECT ending, message, used, fee FROM attempt
                WHERE batch = ?1 AND ending IS NOT NULL";
@@ -271,12 +271,12 @@ fn tx_record(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<TxRecord>>
         .optional()
 }
 
-/// What a batch has claimed, in the order of the contract call.
+/// Reads the items that a batch has claimed, in the order of the contract call.
 pub(super) fn items(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<Item>> {
     Ok(lines(conn, batch)?.into_iter().map(|line| line.item).collect())
 }
 
-/// Where a batch comes from.
+/// Reads the origin of a batch.
 pub(super) fn origin_of(conn: &dyn Database, batch: BatchId) -> SqlResult<Origin> {
     conn.prepare_cached("SELECT chain, contract, signer FROM batch WHERE id = ?1")?
         .query_row([batch.0], |row| origin(row, 0))

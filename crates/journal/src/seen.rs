@@ -1,4 +1,4 @@
-//! What a copy of a journal tells of itself, before it is put in the place of one that is gone.
+//! A journal copy's account of itself, read before the copy takes the place of a lost journal.
 
 use super::audit::HistoryHead;
 use super::columns::address;
@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 /// A file that may be a copy.
 #[derive(Debug)]
 pub struct SeenCopy {
-    /// Where it is.
+    /// The location.
     pub path: PathBuf,
-    /// What it tells, or why it is of no use.
+    /// Content of the copy, or the reason that it is of no use.
     pub told: Result<CopyContents, OpenError>,
 }
 
-/// How far a copy goes, and whose it is.
+/// The extent of a copy, and the contracts that show its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyContents {
     /// The last row of its history.
@@ -32,8 +32,8 @@ pub struct CopyContents {
 }
 
 impl CopyContents {
-    /// Whether it was billed through none of `ours`: then it is the journal of another installation. One in which
-    /// nothing was ever configured is nobody's.
+    /// Returns true if the copy was billed through none of `ours`: then it is the journal of another installation.
+    /// A copy in which nothing was ever configured is not foreign.
     pub fn is_foreign(&self, ours: &[(u64, Address)]) -> bool {
         !self.contracts.is_empty() && !self.contracts.iter().any(|one| ours.contains(one))
     }
@@ -44,7 +44,7 @@ impl SeenCopy {
         Self { told: told(&path), path }
     }
 
-    /// How many rows it has.
+    /// Returns the number of rows in the copy.
     pub(super) fn rows(&self) -> u64 {
         self.told.as_ref().map_or(0, |told| told.head.row)
     }
@@ -64,7 +64,7 @@ impl fmt::Display for SeenCopy {
     }
 }
 
-/// What the copy at `path` tells. It is not changed.
+/// Reads the content of the copy at `path`. The copy is not changed.
 pub(super) fn told(path: &Path) -> Result<CopyContents, OpenError> {
     let conn = open::read(&Files::at(path))?;
     contents(&*conn).map_err(|e| open::unanswered(path, &e))

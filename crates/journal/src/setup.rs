@@ -1,15 +1,15 @@
-//! What of a configuration money depends on. A journal on a server is served by one machine after the other: each
-//! says how it is set up, and none takes over a chain that the journal knows otherwise.
+//! The parts of a configuration that money depends on. A journal on a server is served by one machine after the
+//! other: each reports its setup, and none takes over a chain that the journal knows otherwise.
 
 use super::Binding;
 use std::collections::BTreeMap;
 
-/// How a process is set up.
+/// The setup of a process.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// Its chains, as the journal has to know them.
     pub bindings: Vec<Binding>,
-    /// What others compare: a value for each name. Nothing secret.
+    /// The values that others compare, by name. Holds nothing secret.
     pub facts: BTreeMap<String, String>,
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Kind and name of something in a schema, and how it was made.
 type Shape = BTreeMap<(String, String), Option<String>>;
 
-/// How the file differs from what a new journal of its version is; none where it does not.
+/// Returns the difference between the file and a new journal of its version; none if there is none.
 pub(super) fn fault(conn: &Connection, version: i64) -> rusqlite::Result<Option<String>> {
     let fresh = Connection::open_in_memory()?;
     fresh.execute_batch(include_str!("schema.sql"))?;

@@ -4,8 +4,8 @@
 //! Each account has sums of its own. A limit is one of the chain: it is compared with what all accounts of the
 //! chain have come to together, so that no further key makes it wider.
 //!
-//! What a batch counted is given back when it ends, to the day that it was counted on, as far as it
-//! charged nobody. Fees stay counted: what was paid is not known here, only what it could be.
+//! A batch's counts are given back when it ends, to the day of the count, as far as the batch charged nobody. Fees
+//! stay counted: the fee paid is not known here, only the possible fee.
 
 use super::columns::number;
 use super::sql::{Database, OptionalExtension as _, SqlResult, params};
@@ -25,7 +25,7 @@ pub struct Spent {
     pub amount: U256,
 }
 
-/// What a batch added to one sum, for the history.
+/// The amount that a batch added to one sum, for the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Added {
     pub(super) unit: String,
@@ -41,12 +41,12 @@ impl Added {
     }
 }
 
-/// What the end of a batch changed in the sums of days, for the history.
+/// The changes that the end of a batch made in the sums of days, for the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Corrected {
-    /// What was counted, and was not charged, or not so.
+    /// Amounts that were counted, and not charged, or charged otherwise.
     pub(super) given_back: Vec<DayAmount>,
-    /// What was charged otherwise than it was counted.
+    /// Amounts that were charged otherwise than counted.
     pub(super) counted: Vec<DayAmount>,
 }
 
@@ -78,7 +78,7 @@ impl DaySums {
         }
     }
 
-    /// What the account has come to with `amount` more, if the chain may.
+    /// Adds `amount` to the sums and returns the account's new sum, if the chain's limit allows.
     fn after(&mut self, count: &Count, amount: U256) -> Result<U256, AcceptError> {
         let unit = count.unit.word();
         let all = self.chain.entry(unit.clone()).or_default();
@@ -129,7 +129,7 @@ pub(super) fn count_again(
     Ok(vec![Added::of(count, more)])
 }
 
-/// Whether there is room for this much more today. Adds nothing.
+/// Checks that there is room for these counts today. Adds nothing.
 pub(super) fn room(
     conn: &dyn Database,
     chain: PlatformChainId,
@@ -195,7 +195,7 @@ fn write(conn: &dyn Database, lane: LaneId, day: i64, unit: &str, amount: U256) 
     .queue(params![lane.chain.0, lane.signer.as_slice(), day, unit, amount.to_string()])
 }
 
-/// Keeps what a batch has counted more, to be given back. What it counted on the same day adds to it.
+/// Keeps a batch's further count, to be given back later. Adds it to the batch's count of the same day.
 fn remember(
     conn: &dyn Database,
     batch: BatchId,
@@ -227,7 +227,7 @@ fn places(count: &Count) -> String {
     places.join(",")
 }
 
-/// What a batch has counted of one token.
+/// A batch's count of one token.
 struct Counted {
     day: i64,
     unit: String,
@@ -321,7 +321,7 @@ pub(super) fn decimal(text: &str) -> U256 {
     U256::from_str_radix(text, 10).unwrap_or(U256::MAX)
 }
 
-/// What a batch claimed, by place, and whether the claim is still held.
+/// Reads the amounts that a batch claimed, by place, each with true if the claim is still held.
 fn amounts(conn: &dyn Database, batch: BatchId) -> SqlResult<BTreeMap<String, (U256, bool)>> {
     conn.prepare_cached("SELECT item, amount, live FROM claim WHERE batch = ?1")?
         .query_map([batch.0], |row| {

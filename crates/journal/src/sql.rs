@@ -1,8 +1,8 @@
 //! The SQL that the journal is written in, whichever database keeps it.
 //!
-//! One set of statements serves both databases, so they have one meaning: what is read and written, when a
-//! batch is refused, what the history says. Parameters are `?1`, `?2` and so on; values are whole numbers,
-//! text, bytes and NULL. What only one of the two understands is said through [`Database`], by name.
+//! One set of statements serves both databases, so they have one meaning: what is read and written, when a batch is
+//! refused, what the history says. Parameters are `?1`, `?2` and so on; values are whole numbers, text, bytes and
+//! NULL. A request that only one of the two understands goes through [`Database`], by name.
 
 mod error;
 
@@ -18,10 +18,10 @@ use rusqlite::types::Value;
 use rusqlite::types::{FromSql, ToSql, ValueRef};
 use rusqlite::{CachedStatement, Connection};
 
-/// What a statement gives.
+/// The result of a statement.
 pub(super) type SqlResult<T> = Result<T, SqlError>;
 
-/// Where the journal's statements run.
+/// The database in which the journal's statements run.
 pub(crate) trait Database {
     /// A statement that is kept for the next time.
     fn prepare_cached(&self, sql: &str) -> SqlResult<Statement<'_>>;
@@ -94,7 +94,7 @@ impl dyn Database + '_ {
     }
 }
 
-/// What stands for `?1`, `?2` and so on.
+/// The values of `?1`, `?2` and so on.
 pub(super) trait Params: Sized {
     /// Has them used.
     fn bind<T>(self, run: impl FnOnce(&[&dyn ToSql]) -> T) -> T;
@@ -156,8 +156,8 @@ impl Statement<'_> {
         })
     }
 
-    /// The same for one that has to change a row. Where it does not, or another row is in its place, that is
-    /// `wall`.
+    /// Queues a statement that has to change a row. If it changes none, or another row is in its place, the error
+    /// is `wall`.
     pub(super) fn queue_against(&mut self, wall: Wall, params: impl Params) -> SqlResult<()> {
         params.bind(|values| match self {
             #[cfg(feature = "postgres")]
@@ -171,7 +171,7 @@ impl Statement<'_> {
         })
     }
 
-    /// Whether it finds a row.
+    /// Returns true if the statement finds a row.
     pub(super) fn exists(&mut self, params: impl Params) -> SqlResult<bool> {
         Ok(self.query(params)?.next()?.is_some())
     }
@@ -187,7 +187,7 @@ impl Statement<'_> {
         read(&row)
     }
 
-    /// What `read` makes of every row that it finds.
+    /// Returns the results of `read` for every row that the statement finds.
     pub(super) fn query_map<T, F>(
         &mut self,
         params: impl Params,
@@ -212,8 +212,8 @@ impl Statement<'_> {
         })
     }
 
-    /// What `read` makes of the rows that it finds for each of `all`, in order. `ask` is given each of them, and
-    /// hands over what stands for `?1` and so on.
+    /// Runs the statement for each of `all`, in order, and returns the results of `read` for the rows found. `ask`
+    /// is given each of them, and hands over the values of `?1` and so on.
     pub(super) fn query_each<A, T>(
         &mut self,
         all: impl IntoIterator<Item = A>,
@@ -247,7 +247,7 @@ impl Statement<'_> {
 /// Takes what stands for `?1`, `?2` and so on, once for each time that a statement runs.
 pub(super) type BindValues<'v> = &'v mut dyn FnMut(&[&dyn ToSql]) -> SqlResult<()>;
 
-/// What a statement found.
+/// The rows that a statement found.
 pub(super) enum Found<'s> {
     /// SQLite looks for each when it is asked for.
     InFile(rusqlite::Rows<'s>),
@@ -270,7 +270,7 @@ impl Found<'_> {
     }
 }
 
-/// What a statement found, one after the other as something else.
+/// The rows that a statement found, converted one after the other.
 pub(super) struct Mapped<'s, F> {
     rows: Found<'s>,
     read: F,

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Whose turn it is to serve.
+/// The process whose turn it is to serve.
 #[derive(Debug)]
 pub enum Turn {
     /// This process has the journal.
@@ -15,10 +15,10 @@ pub enum Turn {
     Later(Standby),
 }
 
-/// A place in the line for the journal. Whoever drops it leaves the line.
+/// A place in the line for the journal. Dropping it leaves the line.
 #[derive(Debug)]
 pub struct Standby {
-    /// What there is to see from it.
+    /// The view of the others from this place.
     pub sight: Arc<StandbySight>,
     pub(super) turn: oneshot::Receiver<Result<Journal, OpenError>>,
 }
@@ -31,7 +31,7 @@ impl Standby {
     }
 }
 
-/// What a standby knows of the others.
+/// The view that a standby has of the others.
 #[derive(Debug)]
 pub struct StandbySight {
     pub(super) roll: Roll,
@@ -57,18 +57,18 @@ impl StandbySight {
         *self.unfit.lock() = unfit;
     }
 
-    /// Who is there.
+    /// Returns the processes that are there.
     pub fn instances(&self) -> Vec<Instance> {
         self.roll.all()
     }
 
-    /// Whether it could take the journal over now, and bill with it.
+    /// Returns true if this process could take the journal over now, and bill with it.
     pub fn could_take_over(&self) -> bool {
         let hindrances = [&self.trouble, &self.misbound, &self.unfit];
         hindrances.iter().all(|hindrance| hindrance.lock().is_none())
     }
 
-    /// How far the webhook was told by the one that serves, as far as that is known.
+    /// Returns the serving process's progress with the webhook, as far as it is known.
     pub fn told(&self) -> Option<String> {
         self.told.lock().clone()
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::{error, info, warn};
 
-/// Whether a start is written down, and what has to be written with it.
+/// The state of a start: written down or not, and the lanes to be written with it.
 #[derive(Debug, Default)]
 pub(super) struct Begun {
     written: AtomicBool,
@@ -26,7 +26,7 @@ impl Begun {
         Arc::new(Self { written: AtomicBool::new(true), doubted: Mutex::default() })
     }
 
-    /// Whether the start is on disk.
+    /// Returns true if the start is on disk.
     pub(super) fn is_written(&self) -> bool {
         self.written.load(Ordering::Acquire)
     }
@@ -45,11 +45,11 @@ pub(super) struct Start {
     old_copy: bool,
     begun: Arc<Begun>,
     tried_ms: i64,
-    /// Whether it was said that the file is not in its place.
+    /// True if the log has said that the file is not in its place.
     gone: bool,
 }
 
-/// How long to wait before a start is tried again, ms.
+/// Wait before a start is tried again, ms.
 const AGAIN_MS: u64 = 1_000;
 
 impl Start {
@@ -59,7 +59,7 @@ impl Start {
         Ok(Self { mark, boot, old_copy, begun: Arc::default(), tried_ms: i64::MIN, gone: false })
     }
 
-    /// Whether it is written, for whoever wants to know later.
+    /// Returns the shared state of the start, for later checks that it is written.
     pub(super) fn begun(&self) -> Arc<Begun> {
         Arc::clone(&self.begun)
     }
@@ -84,8 +84,9 @@ impl Start {
         }
     }
 
-    /// What is forgotten is in doubt from here on, on disk; only then does the mark forget it, too.
-    /// Writing down the start also proves, before anything is accepted, that the file can be written.
+    /// Writes the start down, and puts in doubt on disk everything that an old copy has forgotten; only then does
+    /// the mark forget it, too. Writing down the start also proves, before anything is accepted, that the file can
+    /// be written.
     fn try_write(&self, conn: &Connection, disk: &dyn Disk) -> SqlResult<()> {
         let begins = base::log_begins(conn)?;
         disk.start(conn)?;
@@ -111,7 +112,7 @@ impl Start {
         self.mark.begin(conn, self.boot, !self.old_copy)
     }
 
-    /// Whether the journal can be written. Where it could not, that is tried again from time to time.
+    /// Returns true if the journal can be written. If it could not, the write is tried again from time to time.
     pub(super) fn is_written(&mut self, conn: &Connection, disk: &dyn Disk) -> bool {
         if !self.mark.is_in_place() {
             if !std::mem::replace(&mut self.gone, true) {

@@ -1,5 +1,5 @@
-//! What took the place of a batch and does not tell whom it charged, for the person who says it: transactions
-//! that nodes have shown, and places that are used up by none.
+//! The takers of batches' places that do not tell whom they charged, for the person who states it: transactions
+//! that nodes have shown, and places that no transaction used up.
 
 use super::commit::is_taken;
 use super::sql::{Database, OptionalExtension as _, SqlResult, params};
@@ -9,7 +9,7 @@ use billing::{BatchId, Landed};
 use serde::Deserialize;
 use serde_json::json;
 
-/// What the history calls it.
+/// The name of the event in the history.
 const EVENT: &str = "place taken";
 
 #[derive(Debug, Deserialize)]

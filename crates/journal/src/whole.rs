@@ -1,4 +1,4 @@
-//! Whether a file that nobody closed is what its last process left: looked at before it is used, so that
+//! The check that a file that nobody closed is as its last process left it: made before the file is used, so that
 //! an old copy under the log of a newer file is never taken for the journal.
 
 use super::base::{self, Belonging};
@@ -7,11 +7,11 @@ use super::sql::SqlResult;
 use super::{audit, migrate};
 use rusqlite::Connection;
 
-/// What is wrong with the journal in `files`, of the version of this program or an older one, which `conn` reads;
-/// none when nothing is. Where file and log prove that they belong together nothing else is looked at, which takes
-/// no longer in a large journal than in a small one. Where that is in doubt everything is.
+/// Returns the fault of the journal in `files`, of the version of this program or an older one, which `conn` reads;
+/// none if there is no fault. If file and log prove that they belong together, nothing else is looked at, which
+/// takes no longer in a large journal than in a small one. If that is in doubt, everything is looked at.
 pub(super) fn fault(files: &Files, conn: &Connection, found: i64) -> SqlResult<Option<String>> {
-    // What cannot be read alone was just being written.
+    // A file that cannot be read alone was just being written.
     let alone = files.connect_to_the_file_alone().ok();
     let told = alone.and_then(|alone| base::belonging(&alone, conn).ok());
     match told.unwrap_or(Belonging::Unsaid) {

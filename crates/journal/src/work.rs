@@ -1,4 +1,4 @@
-//! How a handle of the journal has something done: it is put in a queue, and answered by the thread that does it.
+//! The work that a handle of the journal gives away: it is put in a queue, and answered by the thread that does it.
 
 use super::sql::{Database, SqlResult};
 use super::writer::{Job, RanWrite};

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tracing::error;
 
-/// How many writes may share one commit.
+/// Number of writes that may share one commit.
 pub(super) const GROUP: usize = 64;
 
 /// Tells a waiter: of a write what happened, after its COMMIT only; of a read what is there, once nobody can
@@ -28,7 +28,7 @@ pub(crate) type JobReply = Box<dyn FnOnce() + Send>;
 
 /// A write that ran inside the open transaction.
 pub(crate) struct RanWrite {
-    /// Whether its changes shall be part of the commit.
+    /// True if its changes shall be part of the commit.
     pub(crate) keep: bool,
     /// Tells its waiter.
     pub(crate) reply: JobReply,
@@ -50,7 +50,7 @@ pub(super) type ClosedSignal = oneshot::Sender<()>;
 /// Upper bounds of the durations of commits, seconds.
 const SECONDS: [f64; 11] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0];
 
-/// What the thread has done since the start.
+/// The figures of the thread's work since the start.
 #[derive(Debug)]
 pub struct Figures {
     /// Commits, each of which is one fsync (checkpoints add a few).
@@ -59,18 +59,18 @@ pub struct Figures {
     pub grown: watch::Sender<()>,
     /// Writes that those commits made durable.
     pub writes: AtomicU64,
-    /// How often the thread waited for a server to answer; none where the journal is a file.
+    /// Number of waits of the thread for a server's answer; none if the journal is a file.
     pub trips: AtomicU64,
-    /// How long the writes of one commit took, the commit included, seconds.
+    /// Durations of the writes of one commit, the commit included, seconds.
     pub transaction_seconds: Histogram,
-    /// How long the commit alone took, seconds.
+    /// Durations of the commit alone, seconds.
     pub commit_seconds: Histogram,
     /// The last row of the history when it was last told.
     pub head: Mutex<Option<HistoryHead>>,
     /// When the newest backup in `journal.backup_dir` was begun, Unix ms; the start where there is none, 0 where none
     /// is to be made.
     pub backed_up_ms: AtomicI64,
-    /// How long after it the next one is to be made, ms; 0 where none is.
+    /// Time from the newest backup to the next one, ms; 0 if none is to be made.
     pub backup_every_ms: AtomicI64,
 }
 
@@ -101,8 +101,8 @@ impl Default for Figures {
     }
 }
 
-/// How a transaction begins and ends on disk. The program's is the database's own; a simulated disk
-/// may be full, or end a commit with neither yes nor no.
+/// The begin and the end of a transaction on disk. The program's disk uses the database's own; a simulated disk may
+/// be full, or end a commit with neither yes nor no.
 pub trait Disk: fmt::Debug + Send {
     /// Begins a transaction. An error means that nothing will be written.
     fn begin(&self, conn: &Connection) -> rusqlite::Result<()> {
@@ -119,7 +119,7 @@ pub trait Disk: fmt::Debug + Send {
         conn.execute_batch("BEGIN")
     }
 
-    /// Whether a file that stands where the open one stood is known for another.
+    /// Returns true if another file in the place of the open one is recognized as another.
     fn tells_files_apart(&self) -> bool {
         true
     }
@@ -138,7 +138,7 @@ pub(super) struct Real;
 
 impl Disk for Real {}
 
-/// What became of what had waited.
+/// The result of serving the jobs that had waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Served {
@@ -203,7 +203,7 @@ impl Writer {
                 Job::Close(close) => closed = Some(close),
             }
         }
-        // What is dropped here has changed nothing, and its waiters hear so.
+        // A dropped write has changed nothing, and its waiter learns so.
         if self.start.is_written(&self.conn, self.disk.as_ref()) && !writes.is_empty() {
             if self.commit(writes) == Served::Unknown {
                 return Served::Unknown;

@@ -33,10 +33,10 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
 
-/// How long one signature may take. It takes less than a millisecond: what takes this long hangs.
+/// Time limit for one signature. A signature takes less than a millisecond: one that takes this long hangs.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// How many questions may wait to be written.
+/// Number of questions that may wait to be written.
 const QUEUE: usize = 256;
 
 /// Why the other process gave no signature.
@@ -113,7 +113,7 @@ impl ApartKey {
     }
 }
 
-/// Who waits for an answer, by the number of the question.
+/// The waiters for answers, by the number of the question.
 type AwaitedReplies = Mutex<HashMap<u64, oneshot::Sender<KeyReply>>>;
 
 /// The way to a process that holds keys. When it is dropped, that process ends.
@@ -148,7 +148,7 @@ impl HolderLink {
         self.waiting.lock().insert(id, told);
         let framed = framed(&Ask { id, key, question: Some(question) })?;
         self.frames.send(framed).await.map_err(|_| ApartFault::Gone)?;
-        // Whoever waits when it ends is told so; whoever comes later is not.
+        // A question that waits when the process ends is told so; a later question is not.
         if self.holder.gone.is_cancelled() {
             return Err(ApartFault::Gone);
         }

@@ -47,7 +47,7 @@ impl Aws {
         Ok(Self { service, region: region.to_owned(), url, web, wallet })
     }
 
-    /// What the service answers to `body`, if it is no refusal. `target` says what is asked.
+    /// Sends `body` to the service and returns the answer, if it is no refusal. `target` names the operation.
     pub(super) async fn ask(&self, target: &str, body: &Value) -> Result<StoreReply, StoreError> {
         let body = body.to_string().into_bytes();
         let credentials = self.wallet.credentials().await?;
@@ -83,7 +83,7 @@ struct AwsRefusal {
     kind: String,
 }
 
-/// What a refusal means, by its name before its status.
+/// Returns the error for a refusal, by its name before its status.
 fn refused(told: &StoreReply) -> StoreError {
     let refusal: AwsRefusal = serde_json::from_slice(&told.body).unwrap_or_default();
     let kind = refusal.kind.rsplit('#').next().unwrap_or_default();

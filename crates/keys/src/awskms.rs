@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use config::{AwsConfig, KmsKey};
 use serde::Deserialize;
 
-/// What is asked.
+/// The value or operation asked for.
 const SIGN: &str = "TrentService.Sign";
 
 /// One key, and the service that has it.

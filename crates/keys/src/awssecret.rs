@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
-/// What is asked. The answer is the current version.
+/// Name of the operation. The answer is the current version.
 const GET: &str = "secretsmanager.GetSecretValue";
 
 /// Fetches the key.
@@ -40,7 +40,7 @@ async fn fetch_once(store: &Aws, secret: &AwsSecret) -> Result<Secret, StoreErro
     }
 }
 
-/// What is looked at of an answer; the secret points into it.
+/// The parts of an answer that are read; the secret points into it.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct SecretAnswer<'t> {

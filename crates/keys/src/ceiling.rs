@@ -1,8 +1,8 @@
 //! A ceiling over what is signed on one day (UTC), kept by the process that holds the keys.
 //!
-//! The journal's sums are exact: what a batch did not charge is given back to its day, which the chain alone
-//! tells. These sums know nothing of that and only grow, so they are held to a multiple of the limits. Whoever
-//! has taken over the process with the journal can have that much signed on a day, and no more.
+//! The journal's sums are exact: an amount that a batch did not charge is given back to its day, which the chain
+//! alone tells. These sums know nothing of that and only grow, so they are held to a multiple of the limits. An
+//! attacker who has taken over the process with the journal can have that much signed on a day, and no more.
 //!
 //! The file is opened before the process gives up opening files. It is read and written under a lock for each
 //! signature: two such processes run while a configuration is taken up anew. It is not synced, which would cost
@@ -23,14 +23,14 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// How many times the limit of a day may be signed for on it. Room for what was signed and not committed, and
-/// for what came back to the day.
+/// Multiple of a day's limit that may be signed for on it. Leaves room for amounts that were signed and not
+/// committed, and for amounts that came back to the day.
 const TIMES: u64 = 3;
 
 /// The largest file, bytes: many times what the tokens of all chains need.
 const LARGEST: usize = 1 << 16;
 
-/// What the last line of the file begins with.
+/// The beginning of the file's last line.
 const END: &str = "end ";
 
 /// Why the sums cannot be used.
@@ -168,7 +168,7 @@ impl SignedSums {
         text
     }
 
-    /// What [`Self::written`] wrote. What stands behind the digest was written before, when there was more.
+    /// Reads the text of [`Self::written`]. Text behind the digest was written before, when there was more.
     fn parse(text: &str) -> Option<Self> {
         let (body, rest) = text.split_at(text.find(&format!("\n{END}"))?.checked_add(1)?);
         let digest = rest.strip_prefix(END)?.lines().next()?;
@@ -197,7 +197,7 @@ fn locked<T>(
     done
 }
 
-/// What the file holds; none where it is empty.
+/// Reads the content of the file; none if it is empty.
 fn read(file: &File) -> Result<Option<SignedSums>, CeilingFault> {
     let mut bytes = vec![0; LARGEST];
     let mut length = 0_usize;

@@ -11,16 +11,16 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
-/// Where clouds hand credentials out: what is asked there is no question to the store.
+/// Paths on which clouds hand credentials out: a request to them is no question to the store.
 const DOORS: [&str; 2] = ["/latest/", "/computeMetadata/"];
 
 /// A store that runs.
 #[derive(Clone)]
 pub(super) struct Double {
     pub(super) url: String,
-    /// What it answers before anything else, the last one first: status and body.
+    /// Answers given before any others, the last one first: status and body.
     pub(super) first: Arc<Mutex<Vec<(u16, Value)>>>,
-    /// What it was asked.
+    /// The questions to the store.
     pub(super) heard: Arc<Mutex<Vec<Heard>>>,
 }
 

@@ -16,16 +16,16 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::{info, warn};
 
-/// How long a store has for one signature, all tries included.
+/// Time that a store has for one signature, all tries included.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// How long it has for one try.
+/// Time that a store has for one try.
 const ONE_TRY: Duration = Duration::from_secs(2);
 
-/// How often it is tried.
+/// Number of tries.
 const TRIES: u32 = 4;
 
-/// How long after the first try the second comes; each one after that waits twice as long.
+/// Pause between the first try and the second; each one after that waits twice as long.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// For how long a store is not asked after it has failed.
@@ -49,7 +49,7 @@ pub(super) struct Elsewhere {
     standing: Mutex<StoreStanding>,
 }
 
-/// How a store was when it was last asked.
+/// The state of a store when it was last asked.
 #[derive(Clone, Copy, Debug)]
 enum StoreStanding {
     /// Nobody has asked it.
@@ -80,7 +80,7 @@ impl Elsewhere {
             StoreStanding::Fails(_, at) => at.elapsed() >= HOLD_OFF,
         };
         if due {
-            // What came of it is in the standing.
+            // The outcome is in the standing.
             self.sign(SELF_TEST_DIGEST).await.ok();
         }
     }

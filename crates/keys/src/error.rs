@@ -217,7 +217,7 @@ pub enum SignError {
     Store {
         /// The address that should have signed.
         address: Address,
-        /// What the matter is.
+        /// The reason.
         why: StoreFault,
     },
     /// The process that holds the key gave none.
@@ -225,7 +225,7 @@ pub enum SignError {
     Apart {
         /// The address that should have signed.
         address: Address,
-        /// What the matter is.
+        /// The reason.
         why: ApartFault,
     },
 }

@@ -22,10 +22,10 @@ use std::fmt;
 /// Castagnoli's.
 const CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
-/// How long before it ends a token is fetched anew, ms: the metadata server gives the same one until then.
+/// Time before its end at which a token is fetched anew, ms: the metadata server gives the same one until then.
 const EARLY_MS: i64 = 225_000;
 
-/// What a token is asked for with.
+/// Path of the request for a token.
 const TOKEN_PATH: &str = "computeMetadata/v1/instance/service-accounts/default/token";
 
 /// One version of a key, and who may use it.
@@ -156,7 +156,7 @@ struct GcpStatus {
     status: String,
 }
 
-/// What a refusal means, by its name before its status.
+/// Returns the error for a refusal, by its name before its status.
 fn refused(told: &StoreReply) -> StoreError {
     let refusal: GcpRefusal = serde_json::from_slice(&told.body).unwrap_or_default();
     let known = match refusal.error.status.as_str() {

@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often a store is asked, where it may answer yet.
+/// Number of times that a store is asked, if it may answer yet.
 const TRIES: u32 = 4;
 
-/// How long after the first try the second comes; each one after that waits twice as long.
+/// Pause between the first try and the second; each one after that waits twice as long.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Fetches a key, with a few tries.

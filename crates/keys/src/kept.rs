@@ -1,11 +1,11 @@
-//! What is asked for now and then and used until it ends: credentials, and tokens.
+//! Things that are asked for now and then and used until they end: credentials, and tokens.
 
 use super::store_fault::StoreError;
 use host::clock::Clock;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What was given, and when it ends (Unix ms); never, where that is not said.
+/// A value and its end (Unix ms); a value without a stated end lasts for ever.
 pub(super) struct Lasting<T> {
     pub(super) value: T,
     pub(super) until_ms: Option<i64>,
@@ -14,7 +14,7 @@ pub(super) struct Lasting<T> {
 /// The last one that was given.
 pub(super) struct Kept<T> {
     known: Mutex<Option<Arc<Lasting<T>>>>,
-    /// How long before one ends another is asked for, ms.
+    /// Time before the end of one value at which another is asked for, ms.
     early_ms: i64,
 }
 

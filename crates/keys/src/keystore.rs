@@ -20,7 +20,7 @@ pub(super) const LOG_N: u8 = 18;
 const R: u32 = 8;
 const P: u32 = 1;
 
-/// What a file may ask of us, in bytes and rounds; four times what geth writes.
+/// Limits on the work that a file may ask of us, in bytes and rounds; four times the amounts that geth writes.
 const SCRYPT_MEMORY_LIMIT: u64 = 1 << 30;
 const SCRYPT_P_LIMIT: u32 = 16;
 const PBKDF2_ROUNDS: std::ops::RangeInclusive<u32> = 1..=10_000_000;

@@ -1,10 +1,10 @@
 //! Private keys: how they come in, and the one thing that can be done with them.
 //!
-//! A [`Key`] signs digests for one address. Either it is here: loaded once, in one place in memory,
-//! wiped when it is dropped. Or it is elsewhere, in a store that signs with it and never hands it out.
-//! It cannot be asked for itself: no text, log, error or Debug print made here holds any part of a key.
-//! What may be signed is decided elsewhere: only the policy makes the proof that a signature needs. This
-//! module never sees a transaction or a chain.
+//! A [`Key`] signs digests for one address. Either the key is here: loaded once, in one place in memory, wiped when
+//! it is dropped. Or it is elsewhere, in a store that signs with it and never hands it out. The key itself cannot
+//! be asked for: no text, log, error or Debug print made here holds any part of a key. Another module decides what
+//! may be signed: only the policy makes the proof that a signature needs. This module never sees a transaction or a
+//! chain.
 
 mod apart;
 mod aws;
@@ -83,7 +83,7 @@ impl fmt::Debug for PinnedKey {
     }
 }
 
-/// What signs.
+/// The signer behind a key.
 enum Hand {
     /// The key itself.
     Here(Box<SigningKey>),
@@ -153,7 +153,7 @@ impl Key {
         }
     }
 
-    /// Where the key is, in a word for tables: `here`, in a process `apart`, or in a `store`.
+    /// Returns the place of the key, in a word for tables: `here`, in a process `apart`, or in a `store`.
     pub fn held(&self) -> &'static str {
         match &self.hand {
             Hand::Here(_) => "here",

@@ -1,9 +1,9 @@
 //! Takes from a process that holds keys whatever it does not need to sign: no file, no network, no other
 //! process, for all of its threads and for good.
 //!
-//! What is not on the list fails with "not permitted", and harms nobody: a library that asks for something
-//! new does not end a Signer. There is no call left that takes a path or makes a socket, so nothing of files
-//! or networks is left for another mechanism (Landlock, namespaces) to forbid.
+//! A call that is not on the list fails with "not permitted", and harms nobody: a library that asks for something
+//! new does not end a Signer. There is no call left that takes a path or makes a socket, so nothing of files or
+//! networks is left for another mechanism (Landlock, namespaces) to forbid.
 
 /// Locks the process down. Otherwise tells what is missing.
 #[cfg(target_os = "linux")]
@@ -26,7 +26,7 @@ mod linux {
     use std::collections::BTreeMap;
     use std::error::Error;
 
-    /// What threads need that read and write what is open already, compute, and wait for each other.
+    /// The calls of threads that read and write open files, compute, and wait for each other.
     const NEEDED: [i64; 28] = [
         libc::SYS_read,
         libc::SYS_readv,
@@ -130,7 +130,7 @@ mod tests {
         denied(UnixStream::pair().map(drop));
         denied(Command::new("/bin/true").spawn().map(drop));
         denied(std::thread::Builder::new().spawn(|| {}).map(drop));
-        // What is open, memory and arithmetic are left.
+        // Open files, memory and arithmetic are left.
         ours.write_all(b"here").unwrap();
         let mut heard = [0; 4];
         theirs.read_exact(&mut heard).unwrap();

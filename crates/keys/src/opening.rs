@@ -1,4 +1,4 @@
-//! Where keys are, and how each is opened.
+//! The places of keys, and the way to open each.
 
 use super::awskms::AwsKms;
 use super::gcpkms::GcpKms;
@@ -17,14 +17,14 @@ use std::time::Duration;
 #[cfg(feature = "pkcs11")]
 use tokio::time::timeout;
 
-/// Where a key is.
+/// The place of a key.
 #[derive(Debug)]
 pub enum KeyPlace {
     /// It is read here.
     Here(KeySource),
     /// Vault or `OpenBao` hands it out.
     Vault {
-        /// Where it is in there.
+        /// The place of the secret in that server.
         secret: VaultSecret,
         /// The server.
         server: VaultConfig,
@@ -35,7 +35,7 @@ pub enum KeyPlace {
     AwsSecret {
         /// Which secret it is.
         secret: AwsSecret,
-        /// How AWS is reached.
+        /// The settings for reaching AWS.
         aws: AwsConfig,
         /// Its address.
         address: Address,
@@ -44,7 +44,7 @@ pub enum KeyPlace {
     AwsKms {
         /// Which one it is.
         key: KmsKey,
-        /// How AWS is reached.
+        /// The settings for reaching AWS.
         aws: AwsConfig,
         /// Its address.
         address: Address,
@@ -53,7 +53,7 @@ pub enum KeyPlace {
     GcpKms {
         /// Which one it is.
         key: GcpKey,
-        /// How Google is reached.
+        /// The settings of the connection to Google.
         gcp: GcpConfig,
         /// Its address.
         address: Address,
@@ -87,14 +87,14 @@ pub trait OpenKeys: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// What of its protection such a process lacks on this machine; none where keys are held here.
+    /// Returns the parts of its protection that such a process lacks on this machine; none if keys are held here.
     fn lacks(&self) -> Option<&[String]> {
         None
     }
 }
 
 impl KeyPlace {
-    /// Whether the key itself comes from there. Otherwise it stays there and signs there.
+    /// Returns true if the key itself comes from there. Otherwise the key stays there and signs there.
     pub fn hands_out(&self) -> bool {
         match self {
             Self::Here(_) | Self::Vault { .. } | Self::AwsSecret { .. } => true,
@@ -157,7 +157,7 @@ impl OpenKeys for EveryStore {
     }
 }
 
-/// How long a module may take to be loaded.
+/// Time limit for loading a module.
 #[cfg(feature = "pkcs11")]
 const LOADING: Duration = Duration::from_secs(10);
 

@@ -21,7 +21,7 @@ use std::thread;
 use token::Tokens;
 use tokio::sync::oneshot;
 
-/// How many requests may wait for a module.
+/// Number of requests that may wait for a module.
 const WAITING: usize = 64;
 
 /// The thread of each module that is loaded. A module stays loaded until the process ends: not every one
@@ -78,7 +78,7 @@ fn thread_of(module: &Path) -> Result<SyncSender<TokenJob>, String> {
 fn serve(mut tokens: Tokens, queue: &Receiver<TokenJob>) {
     for TokenJob { key, config, digest, answer } in queue {
         if !answer.is_closed() {
-            // Whoever has gone meanwhile has given the signature up.
+            // A requester that has gone meanwhile has given the signature up.
             answer.send(tokens.sign(&config, &key, digest)).ok();
         }
     }

@@ -1,4 +1,4 @@
-//! Where a key comes from, and the way from there into one wiped buffer.
+//! The sources of a key, and the way from there into one wiped buffer.
 //!
 //! Never keeps what it reads, and never reads the environment itself: the configuration does that
 //! and hands the value over.
@@ -18,7 +18,7 @@ use super::{KeyError, Secret, directory, private_file};
 /// Longest key file: 66 characters and generous white space, in bytes.
 const KEY_FILE_LIMIT: usize = 256;
 
-/// Where the key of one chain is kept. Its Debug print shows names and paths, never a key.
+/// The place in which the key of one chain is kept. Its Debug print shows names and paths, never a key.
 #[derive(Debug)]
 pub enum KeySource {
     /// `<directory>/<name>.json`, an encrypted V3 keystore, opened with the password in
@@ -104,7 +104,7 @@ pub(super) fn decode(text: &[u8]) -> Option<Secret> {
     Some(secret)
 }
 
-/// What a map of keys says about one chain. Borrows from the text: nothing is copied.
+/// The entries of one chain in a map of keys. Borrows from the text: nothing is copied.
 enum KeyFound<'t> {
     Never,
     Once(&'t str),

@@ -1,9 +1,9 @@
-//! What can be the matter with a store of keys.
+//! The faults of a store of keys.
 
 use std::fmt;
 use strum::{EnumIter, IntoStaticStr};
 
-/// What is the matter with a store. The sentences say what to do.
+/// The fault of a store. The sentences tell the operator what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error, EnumIter, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum StoreFault {
@@ -38,7 +38,7 @@ pub enum StoreFault {
         "its answer cannot be used: check that this is the store, and that the key is of secp256k1"
     )]
     Odd,
-    /// What it signed does not lead back to the address.
+    /// The store's signature does not lead back to the address.
     #[error("its signature is by another key, or of something else: check the name of the key")]
     OtherKey,
 }
@@ -49,7 +49,7 @@ impl StoreFault {
         self.into()
     }
 
-    /// What the status of an answer over HTTP says that is no good one, where nothing else does.
+    /// Returns the fault that an HTTP status of failure means, if nothing else tells.
     pub(super) fn of_status(status: u16) -> Self {
         match status {
             401 | 403 => Self::Denied,
@@ -59,7 +59,7 @@ impl StoreFault {
         }
     }
 
-    /// Whether the same question may be answered in a moment.
+    /// Returns true if the same question may be answered in a moment.
     pub(super) fn is_worth_a_try(self) -> bool {
         match self {
             Self::Unreachable
@@ -72,8 +72,9 @@ impl StoreFault {
         }
     }
 
-    /// Whether a process may start on it: the configuration can be right all the same. After a PIN that was
-    /// refused it has to: its supervisor would start it again, and each start would try the PIN.
+    /// Returns true if a process may start despite the fault: the configuration can be right all the same. After a
+    /// refused PIN the process has to start: its supervisor would otherwise start it again, and each start would
+    /// try the PIN.
     pub(super) fn may_pass(self) -> bool {
         match self {
             Self::Unreachable
@@ -91,9 +92,9 @@ impl StoreFault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{fault} ({said})")]
 pub struct StoreError {
-    /// What is the matter.
+    /// The fault.
     pub fault: StoreFault,
-    /// What the store said, for the log: no secret, and no more than a line.
+    /// The store's message, for the log: no secret, and no more than a line.
     pub said: String,
 }
 

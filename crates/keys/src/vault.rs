@@ -29,7 +29,7 @@ pub(super) async fn fetch(
     fetched.map_err(store)
 }
 
-/// What proves who we are, read from its file.
+/// The proof of our identity, read from its file.
 enum VaultIdentity {
     Token(SecretString),
     Login { mount: String, body: SecretString },
@@ -133,7 +133,7 @@ async fn login(
     Ok(SecretString::from(token.into_owned()))
 }
 
-/// What Vault answers, as far as it is looked at.
+/// The parts of Vault's answer that are read.
 #[derive(Deserialize)]
 struct VaultAnswer<'t> {
     #[serde(borrow)]
@@ -154,7 +154,7 @@ struct Auth<'t> {
     client_token: Cow<'t, str>,
 }
 
-/// What a status means. The body is not quoted: it may hold what was sent.
+/// Returns the error that a status means. The body is not quoted: it may hold what was sent.
 fn refused(told: &StoreReply, doing: &str) -> StoreError {
     let fault = match told.status {
         400 | 401 | 403 => StoreFault::Denied,

@@ -1,4 +1,4 @@
-//! How stores are asked over HTTP: no proxy, no redirect, one short answer, which is wiped.
+//! The requests to stores over HTTP: no proxy, no redirect, one short answer, which is wiped.
 
 use super::store_fault::{StoreError, StoreFault};
 use reqwest::{Certificate, Client, RequestBuilder, redirect};
@@ -6,10 +6,10 @@ use std::error::Error as _;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How long a connection may take to be made.
+/// Time limit for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long an answer may take.
+/// Time limit for an answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest answer that a store has to give, bytes.
@@ -19,7 +19,7 @@ const LONGEST: usize = 64 << 10;
 #[derive(Clone, Debug)]
 pub(super) struct Web(Client);
 
-/// What a store answered.
+/// The answer of a store.
 pub(super) struct StoreReply {
     pub(super) status: u16,
     pub(super) body: Zeroizing<Vec<u8>>,

@@ -56,8 +56,8 @@ const PUBLISHED: [Address; 41] = [
     address!("0x928C9af0651632157ef27A2cf17Ca72c575a4d21"),
 ];
 
-/// Whether the key is published with a development tool, or is one that people type: a number
-/// below 2^64, or one byte repeated.
+/// Returns true if the key is published with a development tool, or is one that people type: a number below 2^64,
+/// or one byte repeated.
 pub(super) fn is_published(secret: &Secret, address: Address) -> bool {
     let (high, _) = secret.split_at(24);
     let small = high.iter().all(|byte| *byte == 0);

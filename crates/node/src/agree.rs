@@ -1,4 +1,4 @@
-//! What several nodes say together: pure functions of their answers.
+//! The agreement of several nodes: pure functions of their answers.
 //!
 //! One node may lie, lag or run ahead. A value counts when a second node bears it out, wherever a
 //! second node is configured.
@@ -54,14 +54,14 @@ pub(super) fn out_of_step(heads: &[(NodeId, HeadSeen)]) -> Vec<NodeId> {
     heads.iter().filter(|(_, head)| off(head)).map(|(id, _)| *id).collect()
 }
 
-/// What a node says of the account's nonce, at its head.
+/// A node's report of the account's nonce, at its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NonceSeen {
-    /// Who says so.
+    /// The source of the statement.
     pub node: NodeId,
     /// The number of its head.
     pub head: u64,
-    /// How many transactions of the account it counts up to there.
+    /// The number of the account's transactions that the node counts up to there.
     pub nonce: u64,
 }
 

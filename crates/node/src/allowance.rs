@@ -1,5 +1,5 @@
-//! How many requests a provider may get in a day. Nothing is refused for it: looks at the chain keep apart so far
-//! that the day lasts.
+//! The number of requests that a provider may get in a day. No request is refused for it: the looks at the chain
+//! are spaced so that the requests last for the day.
 
 use parking_lot::Mutex;
 use std::time::Duration;
@@ -12,14 +12,14 @@ const DAY_MS: u128 = 86_400_000;
 /// whatever was done, no day of 24 hours has more than was allowed.
 const PARTS: u128 = 4;
 
-/// What a request takes, where a millisecond gives back as much as the whole day has requests, but for the part
-/// that may be used at once.
+/// The cost of a request, in units of which a millisecond gives back as many as the whole day has requests, but for
+/// the part that may be used at once.
 const REQUEST: u128 = DAY_MS.saturating_mul(PARTS);
 
 /// So few that a look at the chain has to wait for more.
 const FEW: u128 = REQUEST.saturating_mul(10);
 
-/// What one provider may still be asked.
+/// The requests that one provider may still get.
 #[derive(Debug)]
 pub(super) struct Allowance {
     a_day: u64,
@@ -28,14 +28,14 @@ pub(super) struct Allowance {
 
 #[derive(Debug)]
 struct Used {
-    /// What was taken and has not come back.
+    /// The amount that was taken and has not come back.
     taken: u128,
     at: Instant,
-    /// Whether it was said that no more is left.
+    /// True if it was logged that no more is left.
     told: bool,
 }
 
-/// What a request did to an allowance that is news.
+/// The news of an allowance after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// Too little is left for a look, for the first time since there was plenty.
@@ -69,7 +69,7 @@ impl Allowance {
         }
     }
 
-    /// How many may be taken at once now.
+    /// Returns the number of requests that may be taken at once now.
     pub(super) fn left(&self, now: Instant) -> u64 {
         let mut used = self.used.lock();
         self.give_back(&mut used, now);
@@ -77,7 +77,7 @@ impl Allowance {
         left.and_then(|left| left.try_into().ok()).unwrap_or(u64::MAX)
     }
 
-    /// How long it takes until `many` may be taken.
+    /// Returns the time until `many` requests may be taken.
     pub(super) fn wait_for(&self, many: u64, now: Instant) -> Duration {
         let mut used = self.used.lock();
         self.give_back(&mut used, now);

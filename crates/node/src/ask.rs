@@ -17,10 +17,10 @@ use tokio::time::{Instant, sleep};
 /// No second node is asked before this, ms, however fast the first one usually is.
 const SHORTEST_HEDGE_MS: u64 = 150;
 
-/// How often a read that failed is made again.
+/// Number of times that a failed read is repeated.
 const RETRIES: usize = 2;
 
-/// Whom to ask.
+/// The node or nodes to ask.
 #[derive(Debug)]
 pub struct Asker<'a, C> {
     fleet: &'a Fleet<C>,
@@ -124,7 +124,7 @@ impl<C: Client> Fleet<C> {
         }
     }
 
-    /// Whether another try, or another node, may do better.
+    /// Returns true if another try, or another node, may do better.
     fn passes(&self, fault: &Fault) -> bool {
         match fault {
             Fault::Node(error) => (self.rules().passing)(error),

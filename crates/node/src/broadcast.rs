@@ -1,4 +1,5 @@
-//! Offering bytes to every node at once. What has begun is not cut short by whoever stops waiting.
+//! The offer of bytes to every node at once. An offer that has begun is not cut short when its caller stops
+//! waiting.
 
 use super::client::Client;
 use super::error::AskError;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-/// How long an acceptance is waited for.
+/// Time to wait for an acceptance.
 const SOFT_DEADLINE: Duration = Duration::from_secs(3);
 
 impl<C: Client> Fleet<C> {

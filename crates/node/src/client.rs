@@ -1,4 +1,4 @@
-//! What a fleet asks its nodes through. One implementation speaks JSON-RPC; an adapter whose nodes
+//! The client through which a fleet asks its nodes. One implementation speaks JSON-RPC; an adapter whose nodes
 //! speak something else brings its own.
 
 use super::decode::decode;
@@ -13,10 +13,10 @@ use std::fmt;
 /// nothing is concluded from an answer.
 #[async_trait]
 pub trait Client: Send + Sync + fmt::Debug + 'static {
-    /// What can be asked. One question is one exchange.
+    /// A question that can be asked. One question is one exchange.
     type Question: Clone + fmt::Debug + Send + Sync + 'static;
 
-    /// What a question is called in errors and logs.
+    /// Returns the name of a question in errors and logs.
     fn name(question: &Self::Question) -> &'static str;
 
     /// Asks. The answer is JSON; `null` where the node says that there is nothing.
@@ -25,7 +25,7 @@ pub trait Client: Send + Sync + fmt::Debug + 'static {
     /// Asks every endpoint of the node which chain it is on.
     async fn chains(&self) -> Result<Vec<RealChain>, AskError>;
 
-    /// How many requests that takes.
+    /// Returns the number of requests that [`Self::chains`] takes.
     fn doors(&self) -> u64 {
         1
     }

@@ -28,8 +28,8 @@ pub fn decode<'a, R: Deserialize<'a>>(text: &'a [u8]) -> Result<R, NotRead> {
     serde_json::from_slice(text).map_err(|_| NotRead)
 }
 
-/// Whether there are no more values in it, and none deeper, than there may be. Of what is no JSON it may
-/// say anything.
+/// Returns true if the text holds no more values, and none deeper, than allowed. The result is arbitrary for text
+/// that is no JSON.
 fn is_modest(text: &[u8]) -> bool {
     let most = FREE.saturating_add(text.len().div_euclid(BYTES_EACH));
     let (mut values, mut depth, mut quoted, mut escaped) = (1_usize, 0_usize, false, false);

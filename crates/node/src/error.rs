@@ -10,13 +10,13 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{question}: {fault}")]
 pub struct AskError {
-    /// What was asked: the name of the method.
+    /// Name of the method that was asked.
     pub question: &'static str,
-    /// What went wrong.
+    /// The failure.
     pub fault: Fault,
 }
 
-/// What went wrong.
+/// The failure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Nothing came back.
@@ -30,7 +30,7 @@ pub enum Fault {
     /// both cases it has not seen this one.
     #[error("the server wants no questions for the next {} ms", wait.as_millis())]
     ShutOut {
-        /// How long.
+        /// The length of that time.
         wait: Duration,
     },
     /// The answer is not what the protocol says, or answers another question.
@@ -42,9 +42,9 @@ pub enum Fault {
     /// The node is on another chain. Nothing else was asked of it.
     #[error("{answered}, but this chain is {configured}")]
     WrongChain {
-        /// What the node says.
+        /// The node's answer.
         answered: RealChain,
-        /// What the configuration says.
+        /// The value in the configuration.
         configured: RealChain,
     },
     /// There is no node that could be asked.
@@ -52,7 +52,7 @@ pub enum Fault {
     NoNode,
 }
 
-/// What tells one real chain from another, as nodes know it.
+/// The mark that tells one real chain from another, as nodes know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RealChain {
     /// The id that signatures commit to (EIP-155).

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where an endpoint is, and how it is spoken to.
+/// The address of an endpoint, and the terms of speaking to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// Its URL. Holds secrets; prints without them.
@@ -53,7 +53,7 @@ pub trait Exchange: Send + Sync + fmt::Debug {
 /// The longest answer that is read, bytes.
 pub const LONGEST_ANSWER: usize = 16 << 20;
 
-/// What came back.
+/// The reply of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The HTTP status.
@@ -65,17 +65,17 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Whether the status is one of success (2xx).
+    /// Returns true if the status is one of success (2xx).
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// Whether the server says that it could not do its work (5xx).
+    /// Returns true if the server reports that it could not do its work (5xx).
     pub fn is_server_error(&self) -> bool {
         (500..600).contains(&self.status)
     }
 
-    /// Whether the server says that it was asked too often (429).
+    /// Returns true if the server reports that it was asked too often (429).
     pub fn is_too_many_requests(&self) -> bool {
         self.status == 429
     }

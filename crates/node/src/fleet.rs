@@ -29,15 +29,15 @@ use tracing::{error, warn};
 pub struct NodeView {
     /// Its host; with its place where several nodes share the host.
     pub label: String,
-    /// Who runs it, as far as its URL tells.
+    /// The provider that runs the node, as far as its URL tells.
     pub provider: String,
-    /// What it may be used for.
+    /// The use that may be made of the node.
     pub state: State,
     /// The number of the newest block that it told of.
     pub head: Option<u64>,
-    /// Whether transactions are sent to it and nothing is asked of it.
+    /// True if transactions are sent to the node and nothing is asked of it.
     pub send_only: bool,
-    /// What it was last found to say falsely, or otherwise than the others.
+    /// The last statement of the node that was found false, or different from the others'.
     pub reproach: Option<String>,
 }
 
@@ -151,7 +151,8 @@ impl<C: Client> Fleet<C> {
         join_all(self.nodes.iter().map(async |node| (node.id, node.verify_when_due().await))).await
     }
 
-    /// How often an exchange with this node has broken: what was learnt of it may not hold any more.
+    /// Returns the number of times that an exchange with this node has broken: facts learnt of the node before may
+    /// not hold any more.
     pub fn breaks(&self, id: NodeId) -> u64 {
         self.node(id).map_or(0, |node| node.breaks())
     }
@@ -186,15 +187,15 @@ impl<C: Client> Fleet<C> {
         }
     }
 
-    /// How long to wait before each node is asked so many questions, so that what its provider may be asked in
-    /// a day lasts for the day.
+    /// Returns the wait before each node is asked so many questions, so that its provider's daily allowance lasts
+    /// for the day.
     pub fn spread(&self, questions: u64) -> Duration {
         let now = Instant::now();
         let waits = self.readers().filter_map(|node| node.allowance.as_ref());
         waits.map(|allowance| allowance.wait_for(questions, now)).max().unwrap_or_default()
     }
 
-    /// What was asked of each node, and how that went.
+    /// Returns the questions to each node, and their results.
     pub fn traffic(&self) -> Vec<NodeTraffic> {
         let now = Instant::now();
         let view = |node: &Arc<Node<C>>| {
@@ -217,7 +218,7 @@ impl<C: Client> Fleet<C> {
         self.nodes.iter().map(view).collect()
     }
 
-    /// What a node is called.
+    /// Returns the name of a node.
     pub fn label(&self, id: NodeId) -> &str {
         self.node(id).map_or("", |node| &node.label)
     }
@@ -262,12 +263,12 @@ impl<C: Client> Fleet<C> {
         AskError { question, fault }
     }
 
-    /// What a node is asked through.
+    /// Returns the client of a node.
     pub fn client(&self, id: NodeId) -> Option<&C> {
         self.node(id).map(|node| &node.client)
     }
 
-    /// What every node that is asked is asked through.
+    /// Returns the clients of all nodes that are asked.
     pub fn clients(&self) -> impl Iterator<Item = &C> {
         self.readers().map(|node| &node.client)
     }

@@ -1,5 +1,5 @@
-//! How well a node does: pure bookkeeping under a time that is passed in, milliseconds since the
-//! fleet began. Whole numbers only, so that the same history always gives the same order.
+//! The health of a node: pure bookkeeping under a time that is passed in, milliseconds since the fleet began. Whole
+//! numbers only, so that the same history always gives the same order.
 
 use super::error::RealChain;
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use strum::EnumIter;
 /// So many failures within [`FAILURE_WINDOW_MS`] open the breaker.
 const FAILURES: usize = 5;
 
-/// How long a failure counts, ms.
+/// Time for which a failure counts, ms.
 const FAILURE_WINDOW_MS: u64 = 10_000;
 
 /// The first pause of an open breaker, ms. Each failed probe doubles it.
@@ -17,16 +17,16 @@ const FIRST_PAUSE_MS: u64 = 5_000;
 /// The longest pause, ms.
 const LONGEST_PAUSE_MS: u64 = 60_000;
 
-/// How long a probe may stay without an outcome before another may be made, ms.
+/// Time that a probe may stay without an outcome before another may be made, ms.
 const PROBE_PATIENCE_MS: u64 = 5_000;
 
-/// How long a node that was caught in a lie is left alone, ms.
+/// Time that a node that was caught in a lie is left alone, ms.
 pub(super) const QUARANTINE_MS: u64 = 3_600_000;
 
-/// How long a node is trusted to be on the same chain, unless an exchange breaks before, ms.
+/// Time that a node is trusted to be on the same chain, unless an exchange breaks before, ms.
 const RECHECK_MS: u64 = 600_000;
 
-/// How often a node on another chain is asked whether it still is, ms.
+/// Interval at which a node on another chain is asked whether it still is, ms.
 const WRONG_RECHECK_MS: u64 = 60_000;
 
 /// So often in a row it has to name the right chain before it is used again.
@@ -41,10 +41,10 @@ const ALPHA: u64 = 10;
 /// A node this slow, ms, counts half as much as one that answers at once.
 const HALF_SCORE_MS: u64 = 500;
 
-/// How many durations the 95th percentile is taken of.
+/// Number of durations that the 95th percentile is taken of.
 const DURATIONS: usize = 40;
 
-/// What a node may be used for at present.
+/// The use that may be made of a node at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter)]
 pub enum State {
     /// Nobody knows yet which chain it is on.
@@ -101,9 +101,9 @@ enum Identity {
 pub(super) struct Health {
     identity: Identity,
     behind: bool,
-    /// How many looks in a row went by without one answer; at least 1 while it hangs.
+    /// Number of looks in a row without one answer; at least 1 while the node hangs.
     silent_looks: u32,
-    /// How often it answered.
+    /// Number of answers.
     answers: u64,
     breaker: Breaker,
     quarantined_until_ms: u64,
@@ -141,7 +141,7 @@ impl Health {
         }
     }
 
-    /// Whether its chain has been seen to be the right one.
+    /// Returns true if the node's chain has been seen to be the right one.
     pub(super) fn is_verified(&self) -> bool {
         matches!(self.identity, Identity::Right { .. })
     }
@@ -154,8 +154,8 @@ impl Health {
         }
     }
 
-    /// Whether to ask which chain it is on before it is trusted again. `breaks` counts the exchanges
-    /// that broke: another node may answer behind the same URL since.
+    /// Returns true if the node has to be asked for its chain before it is trusted again. `breaks` counts the
+    /// exchanges that broke: another node may answer behind the same URL since.
     pub(super) fn verification_is_due(&self, now_ms: u64, breaks: u64) -> bool {
         match self.identity {
             Identity::Unknown => true,
@@ -197,7 +197,7 @@ impl Health {
         self.behind = behind;
     }
 
-    /// Whether it may be asked now; a breaker that is open lets one probe through at a time.
+    /// Returns true if the node may be asked now; an open breaker lets one probe through at a time.
     pub(super) fn admits(&self, now_ms: u64) -> bool {
         self.breaker.admits(now_ms)
     }
@@ -239,7 +239,7 @@ impl Health {
         self.success = average(self.success, 0);
     }
 
-    /// How often it has answered, to compare with later.
+    /// Returns the number of the node's answers, to compare with later.
     pub(super) fn answers(&self) -> u64 {
         self.answers
     }
@@ -269,13 +269,13 @@ impl Health {
         self.quarantined_until_ms = now_ms.saturating_add(QUARANTINE_MS);
     }
 
-    /// How good it is, to compare with others: more is better.
+    /// Returns the node's score, to compare with others: more is better.
     pub(super) fn score(&self) -> u64 {
         let slow = HALF_SCORE_MS.saturating_add(self.latency_us.div_euclid(1_000));
         self.success.saturating_mul(HALF_SCORE_MS).checked_div(slow).unwrap_or(0)
     }
 
-    /// How long 95 of 100 answers take at most, ms.
+    /// Returns the longest time that 95 of 100 answers take, ms.
     pub(super) fn p95_ms(&self) -> u64 {
         let mut sorted: Vec<u64> = self.durations_ms.iter().copied().collect();
         sorted.sort_unstable();
@@ -295,7 +295,7 @@ struct Breaker {
     failures_ms: VecDeque<u64>,
     /// When the pause ends; none while the breaker is closed.
     open_until_ms: Option<u64>,
-    /// How often in a row it was opened.
+    /// Number of times in a row that the breaker was opened.
     openings: u32,
     /// Until when a probe that has begun is waited for.
     probing_until_ms: u64,

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
-/// How long a connection may take to be made.
+/// Time limit for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long an unused connection is kept. Shorter than the idle timeouts of usual proxies (60 s).
+/// Time that an unused connection is kept. Shorter than the idle timeouts of usual proxies (60 s).
 const IDLE: Duration = Duration::from_secs(45);
 
 /// Dials over HTTP: straight, unless it was told otherwise.

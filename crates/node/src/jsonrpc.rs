@@ -116,9 +116,9 @@ impl Client for JsonRpc {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct UnusableUrl {
-    /// Where it stands: `rpc[1]`.
+    /// Place of the URL in the configuration: `rpc[1]`.
     pub key: String,
-    /// What is wrong with it.
+    /// The problem that was found.
     pub problem: Undialable,
 }
 

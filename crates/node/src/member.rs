@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
-/// What it is called to ask a node which chain it is on.
+/// Name of the question that asks a node for its chain.
 const CHAIN: &str = "chain_id";
 
 #[derive(Debug)]
@@ -23,13 +23,13 @@ pub(super) struct Node<C> {
     pub(super) id: NodeId,
     /// Its host, and its place where several share the host. Holds no key.
     pub(super) label: String,
-    /// Who runs it.
+    /// The provider that runs the node.
     pub(super) provider: String,
     pub(super) send_only: bool,
     pub(super) client: C,
-    /// What is asked of it, for machines.
+    /// The questions to the node, for machines.
     pub(super) traffic: Traffic,
-    /// What its provider may still be asked; none where that is not counted.
+    /// The requests that its provider may still get; none if they are not counted.
     pub(super) allowance: Option<Arc<Allowance>>,
     rules: FleetRules,
     born: Instant,
@@ -117,7 +117,7 @@ impl<C: Client> Node<C> {
         self.change(Health::lied);
     }
 
-    /// What it was last caught at.
+    /// Returns the fault that the node was last caught at.
     pub(super) fn reproach(&self) -> Option<String> {
         self.reproach.lock().clone()
     }
@@ -127,7 +127,7 @@ impl<C: Client> Node<C> {
         self.change(Health::kept_waiting);
     }
 
-    /// How often it has answered.
+    /// Returns the number of the node's answers.
     pub(super) fn answers(&self) -> u64 {
         self.health.lock().answers()
     }
@@ -137,8 +137,8 @@ impl<C: Client> Node<C> {
         self.change(Health::was_silent);
     }
 
-    /// How often an exchange has failed other than by the node's own word. When it has grown, the
-    /// node behind the URL may be another one than before.
+    /// Returns the number of exchanges that have failed other than by the node's own word. When the number has
+    /// grown, the node behind the URL may be another one than before.
     pub(super) fn breaks(&self) -> u64 {
         self.breaks.load(Ordering::Relaxed)
     }
@@ -225,13 +225,12 @@ impl<C: Client> Node<C> {
         answer
     }
 
-    /// Whether it is time to ask it which chain it is on.
+    /// Returns true if it is time to ask the node for its chain.
     pub(super) fn verification_is_due(&self) -> bool {
         self.health.lock().verification_is_due(self.now_ms(), self.breaks())
     }
 
-    /// Asks it which chain it is on, if that is due. Whoever asks at the same time waits for the one
-    /// answer.
+    /// Asks the node for its chain, if that is due. Callers at the same time wait for the one answer.
     pub(super) async fn verify_when_due(&self) -> Result<(), AskError> {
         let due = || self.verification_is_due();
         if due() {

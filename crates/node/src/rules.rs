@@ -33,7 +33,7 @@ pub struct Member<C> {
     pub host: String,
     /// Who runs it. Two nodes of one provider count once.
     pub provider: String,
-    /// Whether transactions are sent to it and nothing is asked of it.
+    /// True if transactions are sent to the node and nothing is asked of it.
     pub send_only: bool,
     /// The way to it.
     pub client: C,

@@ -69,7 +69,7 @@ pub struct Sent {
 pub struct Landed {
     /// The block.
     pub point: Point,
-    /// Whether it did what it was meant to.
+    /// True if the transaction did what it was meant to.
     pub succeeded: bool,
 }
 
@@ -103,7 +103,7 @@ pub struct Refused(pub String);
 pub trait Chain: Debug + Send + Sync {
     /// Its rules.
     fn family(&self) -> Family;
-    /// What the CHAINID opcode says.
+    /// Returns the chain ID, as the CHAINID opcode gives it.
     fn chain_id(&self) -> u64;
     /// The newest block.
     fn head(&self) -> Point;
@@ -125,7 +125,7 @@ pub trait Chain: Debug + Send + Sync {
     fn send(&self, raw: &[u8]) -> Result<(), Refused>;
     /// Whether a transaction that is in no block never will be: it expired, or another took its place.
     fn is_dead(&self, raw: &[u8]) -> bool;
-    /// What a call returns at the head.
+    /// Returns the result of a call at the head.
     fn view(&self, to: Address, data: Bytes) -> Result<Bytes, Refused>;
     /// The time (ms) of the next block if it is made at once.
     fn next_ms(&self) -> u64;

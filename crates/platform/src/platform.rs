@@ -94,7 +94,7 @@ pub enum StartError {
     Directory {
         /// Where it should be.
         directory: PathBuf,
-        /// What the system says.
+        /// The system's message.
         why: std::io::Error,
     },
     /// Another process works on the state.

@@ -41,7 +41,7 @@ pub struct Intent {
     pub chain_id: Option<u64>,
     /// Whose transaction it is; none where only the signature tells (EVM).
     pub from: Option<Address>,
-    /// Whom it calls.
+    /// The address that the transaction calls.
     pub to: Address,
     /// The chain's own coin, or a token of the chain's own, that it moves. Base units.
     pub value: U256,

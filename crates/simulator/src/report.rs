@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Campaign {
     /// The first seed.
     pub from: u64,
-    /// How many.
+    /// The number of them.
     pub seeds: u64,
     /// The rule that is broken, by its name.
     pub mutant: Option<String>,

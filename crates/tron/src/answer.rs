@@ -65,18 +65,18 @@ pub struct TransactionAnswer {
     /// Its id, as the node says.
     #[serde(rename = "txID")]
     pub tx_id: B256,
-    /// What was signed.
+    /// The data that was signed.
     #[serde(default)]
     pub raw_data_hex: Bytes,
     /// One for each key that signed.
     #[serde(default)]
     pub signature: Vec<Bytes>,
-    /// What became of it.
+    /// Its outcome is known.
     #[serde(default)]
     pub ret: Vec<RetAnswer>,
 }
 
-/// What became of a transaction.
+/// The fate of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetAnswer {

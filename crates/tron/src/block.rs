@@ -97,7 +97,7 @@ impl ProvenHeader {
         self.root
     }
 
-    /// Who made it.
+    /// The producer of the block.
     pub fn producer(&self) -> Producer {
         self.producer
     }
@@ -124,12 +124,12 @@ impl ProvenTransaction {
         self.id
     }
 
-    /// What was signed.
+    /// The data that was signed.
     pub fn raw_data(&self) -> &[u8] {
         &self.raw_data
     }
 
-    /// How it went.
+    /// The ending of the transaction.
     pub fn ending(&self) -> Ending {
         self.ending
     }

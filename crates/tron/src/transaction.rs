@@ -63,7 +63,7 @@ pub struct Unsigned {
     pub contract: Address,
     /// What it is called with.
     pub data: Vec<u8>,
-    /// What it builds on.
+    /// The block that the transaction builds on.
     pub ref_block: RefBlock,
     /// It lands in no block whose parent has this time or a later one, Unix ms.
     pub expiration_ms: u64,
@@ -131,7 +131,7 @@ impl Unsigned {
 /// A signed transaction, read from its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedBytes {
-    /// What was signed.
+    /// The data that was signed.
     pub unsigned: Unsigned,
     /// SHA-256 of what is signed.
     pub txid: B256,

@@ -66,7 +66,7 @@ pub enum WithdrawError {
     Conflict {
         /// The number.
         out_trade_no: String,
-        /// Whose it is.
+        /// The owner.
         withdraw_id: WithdrawId,
         /// The first field that differs.
         difference: &'static str,

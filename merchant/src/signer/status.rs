@@ -48,7 +48,7 @@ pub struct SubscriptionStatus {
     pub period: Option<String>,
     /// What is charged, in base units.
     pub amount: Option<BaseUnits>,
-    /// What became of it.
+    /// Its outcome is known.
     pub state: Outcome,
     /// Why the contract did not charge it, as a stable token.
     pub fail_code: Option<String>,

@@ -96,7 +96,7 @@ pub struct ChargeRow {
     pub refusals: Option<u64>,
     /// What the customer allowed then, base units of the token, where it was read.
     pub token_allowance: Option<String>,
-    /// What the customer held then.
+    /// The customer's balance at the last refusal.
     pub token_balance: Option<String>,
 }
 

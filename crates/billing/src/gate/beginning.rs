@@ -1,12 +1,12 @@
-//! Where a lane begins.
+//! The first position of a lane.
 
 use super::{Closed, NonceView};
 use alloy::primitives::Address;
 
-/// Where a lane begins that the journal does not know: where its account stood when the journal was `left`,
-/// since the journal may be a copy that has forgotten what came later. Where nobody has left it, or nothing
-/// counts transactions, behind the `sent` ones, those in pools included. What is not final can still vanish,
-/// and would leave a gap that nobody closes.
+/// Returns the first position of a lane that the journal does not know. The lane begins where its account stood
+/// when the journal was `left`, since the journal may be a copy that has forgotten what came later. If nobody has
+/// left the journal, or nothing counts transactions, the lane begins behind the `sent` ones, those in pools
+/// included. A transaction that is not final can still vanish, and would leave a gap that nobody closes.
 pub fn first_position(
     signer: Address,
     left: Option<u64>,

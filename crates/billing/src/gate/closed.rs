@@ -12,9 +12,9 @@ pub enum Closed {
     Ahead {
         /// The account.
         signer: Address,
-        /// How many it has sent.
+        /// The number of transactions that the account has sent.
         sent: u64,
-        /// How many the journal knows.
+        /// The number of transactions that the journal knows.
         known: u64,
     },
     /// The journal is an old copy, and its open batches have to end before pools are asked: a pool
@@ -24,7 +24,7 @@ pub enum Closed {
     InPools {
         /// The account.
         signer: Address,
-        /// How many.
+        /// The number of them.
         unknown: u64,
         /// The nodes that say so, by their labels.
         told_by: Vec<String>,
@@ -33,7 +33,7 @@ pub enum Closed {
     Reading {
         /// Why it may not.
         gap: Gap,
-        /// How much of that time is read.
+        /// The percentage of that time that has been read.
         percent: u64,
     },
     /// Somebody else signs with the key now: the account was used by what this process did not sign (TRON).

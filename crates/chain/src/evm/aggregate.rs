@@ -1,6 +1,5 @@
-//! Many reads in one call: through Multicall3 where it is deployed, else as creation code that
-//! returns the answers from its constructor and deploys nothing. What does not fit in one call is
-//! asked in several at once.
+//! Many reads in one call: through Multicall3 where it is deployed, else as creation code that returns the answers
+//! from its constructor and deploys nothing. Reads that do not fit in one call are asked in several at once.
 
 use super::node::{self, View};
 use crate::reads::{Answers, Read, aggregated, answers, calls};
@@ -31,7 +30,7 @@ const MAX_READS: usize = 500;
 /// The most bytes in one call to a deployed aggregator, either way.
 const MAX_BYTES: usize = 512 << 10;
 
-/// How reads are put together.
+/// The way in which reads are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aggregator {
     /// Multicall3 at this address.

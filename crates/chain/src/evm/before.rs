@@ -1,4 +1,4 @@
-//! How many transactions the account had sent at a time that has passed: asked at the newest final block
+//! The number of transactions that the account had sent at a time that has passed: asked at the newest final block
 //! that is not later.
 
 use super::identify::first_above;
@@ -30,7 +30,7 @@ impl EvmChain {
         })
     }
 
-    /// What one node tells, up to `at_s` (Unix seconds).
+    /// Returns the number that one node tells, up to `at_s` (Unix seconds).
     async fn told_before(
         &self,
         id: NodeId,

@@ -22,36 +22,36 @@ pub struct Block {
     pub time: u64,
 }
 
-/// What a node says became of a transaction.
+/// The fate of a transaction, as a node tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The number of the block that it is in.
     pub block: u64,
     /// The hash of that block.
     pub block_hash: B256,
-    /// Whether it succeeded.
+    /// True if the transaction succeeded.
     pub succeeded: bool,
-    /// What its contracts told.
+    /// The logs of the transaction's contracts.
     pub logs: Vec<Log>,
 }
 
-/// What a transaction asks for.
+/// The action that a transaction asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TxCall {
-    /// Whom it calls; none when it makes a contract.
+    /// The address that the transaction calls; none when it makes a contract.
     pub to: Option<Address>,
     /// With what.
     pub input: Bytes,
 }
 
-/// What a node found when it was searched for whoever took a place.
+/// The result of a search in one node for the taker of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identified {
     /// This transaction of the account, with this nonce.
     Transaction {
         /// Its hash.
         hash: B256,
-        /// What it asks for.
+        /// The action that the transaction asks for.
         call: TxCall,
     },
     /// The account's nonce passes the place in this block, and no transaction of the account that has it
@@ -59,24 +59,24 @@ pub enum Identified {
     Nobody(Block),
 }
 
-/// What one node testified in one look. What it did not answer is left out.
+/// The testimony of one node in one look. Questions that the node did not answer are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EvmTestimony {
     /// The number of its newest block.
     pub head: u64,
-    /// How many transactions of the account it counts up to there.
+    /// The number of the account's transactions that the node counts up to there.
     pub taken: Option<u64>,
     /// The number of its newest final block.
     pub final_block: u64,
-    /// How many transactions of the account it counts up to that block, asked by number.
+    /// The number of the account's transactions that the node counts up to that block, asked by number.
     pub settled: Option<u64>,
-    /// What it says of our attempts, and of the transactions that it identified.
+    /// The receipts of our attempts, and of the transactions that the node identified.
     pub receipts: BTreeMap<B256, Receipt>,
     /// The blocks that it holds at the numbers that its receipts name.
     pub canonical: BTreeMap<u64, Block>,
-    /// Whom it identified, by place.
+    /// The takers that the node identified, by place.
     pub identified: BTreeMap<u64, Identified>,
-    /// What transactions cost, as its receipts tell: gas, and wei. Decides nothing.
+    /// The costs of transactions, as the node's receipts tell: gas, and wei. They decide nothing.
     pub costs: BTreeMap<B256, (u64, U256)>,
 }
 
@@ -87,17 +87,17 @@ pub struct Taker {
     pub hash: B256,
     /// The block that it is in.
     pub block: Block,
-    /// Whether it succeeded.
+    /// True if the transaction succeeded.
     pub succeeded: bool,
-    /// What its contracts told.
+    /// The logs of the transaction's contracts.
     pub logs: Vec<Log>,
-    /// What it asked for; none where that is known already, since it is ours.
+    /// The action that the transaction asked for; none where that is known already, since the transaction is ours.
     pub call: Option<TxCall>,
-    /// How it went and what it cost, which is looked up once it is known who took the place.
+    /// The outcome and the cost of the call, which are looked up once it is known who took the place.
     pub record: Option<TxRecord>,
 }
 
-/// What became of a place.
+/// The fate of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NonceFate {
     /// Nothing took it so far.
@@ -123,16 +123,16 @@ pub enum NonceFate {
     Disputed,
 }
 
-/// What the nodes say together.
+/// The conclusion from what the nodes say together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvmConclusion {
-    /// What became of the place.
+    /// The fate of the place.
     pub fate: NonceFate,
-    /// Who contradicts it: places in the list of testimonies. They name another transaction, or tell
-    /// another tale of the same one, in a block that they call final.
+    /// The nodes that contradict the fate: places in the list of testimonies. They name another transaction, or
+    /// tell another tale of the same one, in a block that they call final.
     pub liars: Vec<usize>,
-    /// Who tells what others contradict, while too few agree to know who is right: places in the list
-    /// of testimonies.
+    /// The nodes that tell what others contradict, while too few agree to know who is right: places in the list of
+    /// testimonies.
     pub disputing: Vec<usize>,
 }
 
@@ -193,7 +193,7 @@ fn places(told: &[TakerTold], which: impl Fn(&TakerTold) -> bool) -> Vec<usize> 
     (0..).zip(told).filter(|(_, told)| which(told)).map(|(at, _)| at).collect()
 }
 
-/// Whether two nodes name different takers, or tell different things of one, or one node names two.
+/// Returns true if two nodes name different takers, or tell different things of one, or one node names two.
 fn contradictory(told: &[TakerTold]) -> bool {
     let mut takers = told.iter().filter_map(TakerTold::taker);
     let first = takers.next();
@@ -201,7 +201,7 @@ fn contradictory(told: &[TakerTold]) -> bool {
         || told.iter().any(|t| matches!(t, TakerTold::TwoTales))
 }
 
-/// What a look may say of a place that no agreed transaction took for good. None of it frees a claim.
+/// Returns the fate of a place that no agreed transaction took for good. None of these fates frees a claim.
 fn undecided(position: u64, attempts: &[B256], said: &[&EvmTestimony], quorum: usize) -> NonceFate {
     let settled = said.iter().filter(|node| node.settled.is_some_and(|nonce| nonce > position));
     if settled.count() >= quorum {
@@ -222,8 +222,8 @@ fn undecided(position: u64, attempts: &[B256], said: &[&EvmTestimony], quorum: u
     if absent { NonceFate::Absent } else { NonceFate::Unclear }
 }
 
-/// Whether as many other nodes as have to agree have seen the block that a node speaks of, and count
-/// fewer transactions: then it lags on a fork, or lies.
+/// Returns true if as many other nodes as have to agree have seen the block that a node speaks of, and count fewer
+/// transactions: then the node lags on a fork, or lies.
 fn refuted(
     position: u64,
     since: u64,
@@ -236,7 +236,7 @@ fn refuted(
     said.iter().enumerate().filter(denies).count() >= quorum.max(2)
 }
 
-/// What one node says took a place for good.
+/// The taker of a place for good, as one node tells.
 #[derive(Debug)]
 enum TakerTold {
     Taker(Box<Taker>),
@@ -310,7 +310,7 @@ impl EvmTestimony {
         seen.or_else(|| self.taken.filter(|nonce| *nonce > position).map(|_| self.head))
     }
 
-    /// What the node says of a transaction, if it is in the block that the node holds there.
+    /// Returns the node's receipt of a transaction, if the transaction is in the block that the node holds there.
     fn landed(&self, hash: B256) -> Option<(&Receipt, Block)> {
         let receipt = self.receipts.get(&hash)?;
         let block = self.canonical.get(&receipt.block)?;
@@ -355,7 +355,7 @@ impl Taker {
         self.record = Some(TxRecord { ending, message: None, used, fee });
     }
 
-    /// Where it landed for good.
+    /// Returns where the transaction landed for good.
     pub fn landed(&self) -> Landed {
         let block = BlockRef { number: self.block.number, time: self.block.time };
         Landed { hash: self.hash, block, record: self.record.clone() }

@@ -24,7 +24,7 @@ impl EvmChain {
         if !fleet.is_quorate() {
             return Err(too_few(fleet));
         }
-        // Whoever is refused is refused by the call as it would be sent.
+        // An entry is refused only by the call as it would be sent.
         let runs = views.into_iter().map(|(id, view)| {
             let ways = Ways { reader: false, ..view.known.ways };
             let view = View { known: EvmNodeFacts { ways, ..view.known }, ..view };
@@ -33,7 +33,7 @@ impl EvmChain {
         two_alike(fleet, runs.collect(), refused).await
     }
 
-    /// Whether the contract lets the account bill, a refusal confirmed.
+    /// Checks that the contract lets the account bill, and has a refusal confirmed.
     pub(super) async fn may_bill_anybody(&self) -> Result<(), ChainError> {
         let (fleet, head) = (&self.parts.fleet, self.current().await?);
         let first = self.permitted_at(&self.view_at(&head).await?, &head).await;
@@ -49,9 +49,9 @@ impl EvmChain {
         self.permitted_at(&view, &head).await
     }
 
-    /// What the profile's lookup says of every entry. It may supply the period, and with that what
-    /// is claimed, so two nodes have to say the same even where nothing is refused: both are asked at
-    /// once. What would refuse an entry is looked at again at a newer block.
+    /// Returns what the profile's lookup says of every entry. The lookup may supply the period, and with that what
+    /// is claimed, so two nodes have to say the same even where nothing is refused: both are asked at once. An
+    /// answer that would refuse an entry is looked at again at a newer block.
     pub(super) async fn looked_up(
         &self,
         entries: &[Admitted],

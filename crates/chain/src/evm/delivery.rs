@@ -27,17 +27,17 @@ impl EvmChain {
     }
 }
 
-/// What a node said to the bytes: the hash that it names, or why it named none.
+/// The answer of a node to the bytes: the hash that it names, or the reason why it named none.
 pub(crate) type NodeSaid = Result<B256, AskError>;
 
-/// What all answers to the bytes with this hash mean together.
+/// Returns the joint meaning of all answers to the bytes with this hash.
 pub(super) fn delivery(said: &[NodeSaid], ours: B256, needed: usize) -> Delivery {
     let answers: Vec<(NodeAnswer, String)> =
         said.iter().map(|said| (read(said, ours), words(said))).collect();
     together(&answers, needed)
 }
 
-/// What one node made of the bytes.
+/// The meaning of one node's answer to the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodeAnswer {
     /// It has them.
@@ -118,8 +118,8 @@ fn count(one: Objection, all: &[(Objection, &str)]) -> usize {
     all.iter().filter(|(other, _)| *other == one).count()
 }
 
-/// What is said of the transaction outweighs what is said of the node; then the more frequent
-/// objection; then the one that leads further.
+/// Returns the weight of an objection. An objection to the transaction outweighs one about the node; then the more
+/// frequent one counts; then the one that leads further.
 fn weight(one: Objection, all: &[(Objection, &str)], needed: usize) -> (bool, usize, u8) {
     let rank = match one {
         Objection::NonceTaken => 8,
@@ -152,7 +152,7 @@ struct AnswersSeen {
 }
 
 impl Witness {
-    /// Whether this answer is an acceptance.
+    /// Returns true if this answer is an acceptance.
     fn hears(&self, id: NodeId, said: &NodeSaid) -> bool {
         let answer = read(said, self.ours);
         if answer == NodeAnswer::Foreign {

@@ -86,14 +86,14 @@ impl EvmChain {
         }
     }
 
-    /// What an ordinary batch may use, gas: as much as the last that was drafted, and no more than a
+    /// Returns the gas that an ordinary batch may use: as much as the last that was drafted, and no more than a
     /// transaction may use now.
     pub(super) fn ordinary_gas(&self, head: &EvmHead) -> u64 {
         let rules = self.gas_rules(head);
         gas_limit(&self.last_estimate.lock(), 1, rules).unwrap_or(rules.most)
     }
 
-    /// What it may cost at this price, wei.
+    /// Returns the cost that an ordinary batch may reach at this price, wei.
     pub(super) fn ordinary_cost(&self, head: &EvmHead, bid: Bid) -> U256 {
         cost(self.ordinary_gas(head), bid).saturating_add(self.data_fee.last())
     }
@@ -104,7 +104,7 @@ impl EvmChain {
         gas_limit(&alone, 1, self.gas_rules(head)).map(drop)
     }
 
-    /// How many raises of a bid its ceilings should leave room for.
+    /// Returns the number of raises of a bid for which its ceilings should leave room.
     pub(super) fn raises(&self) -> usize {
         match self.parts.config.replacement {
             Replacement::Off => 0,
@@ -131,11 +131,11 @@ impl EvmChain {
     }
 }
 
-/// Whom a transaction calls, and with what.
+/// The address that a transaction calls, and the input of the call.
 pub(super) struct EvmCall {
     pub(super) to: Address,
     pub(super) calldata: Bytes,
-    /// What the calldata is read by before it is signed.
+    /// The profile by which the calldata is read before it is signed.
     pub(super) profile: Arc<Profile>,
 }
 
@@ -143,17 +143,17 @@ pub(super) struct EvmCall {
 pub(super) struct EvmDraft {
     /// The id that EIP-155 binds the signature to.
     pub(super) chain_id: u64,
-    /// Whom it calls.
+    /// The address that the transaction calls.
     pub(super) to: Address,
     pub(super) calldata: Bytes,
     pub(super) gas_limit: u64,
     pub(super) bid: Bid,
-    /// What another chain may charge on top for its data, wei; 0 for a replacement, where it was
-    /// counted before.
+    /// The amount that another chain may charge on top for the transaction's data, wei; 0 for a replacement, where
+    /// it was counted before.
     pub(super) surcharge: U256,
     /// The money that is set aside for it; none for a replacement, whose place has its money.
     pub(super) reserved: Option<Reserved>,
-    /// What the call is read by before it is signed.
+    /// The profile by which the call is read before it is signed.
     pub(super) profile: Arc<Profile>,
     pub(super) signing: Arc<SigningContext>,
 }

@@ -1,9 +1,9 @@
-//! What a node's answer to a broadcast means. A meaning chooses the next action and proves nothing:
-//! whatever is said, the bytes can still land.
+//! The meaning of a node's answer to a broadcast. A meaning chooses the next action and proves nothing: whatever is
+//! said, the bytes can still land.
 //!
-//! The message counts before the code, and the code before the HTTP status: clients use one code for
-//! different things (-32005 is a rate limit at one and a gas limit at another). What is not in the
-//! table is ambiguous.
+//! The message counts before the code, and the code before the HTTP status: clients use one code for different
+//! things (-32005 is a rate limit at one and a gas limit at another). An answer that is not in the table is
+//! ambiguous.
 
 mod table;
 
@@ -12,7 +12,7 @@ use ::node::{Fault, NodeError};
 use billing::Objection;
 use table::ROWS;
 
-/// What an answer other than our hash means.
+/// The meaning of an answer other than our hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ErrorMeaning {
     /// The node has these very bytes, or had them.
@@ -30,17 +30,17 @@ pub(super) enum ErrorMeaning {
 /// A message of a node, and what it means.
 #[derive(Debug)]
 struct ErrorRow {
-    /// Who says so.
+    /// The source of the statement.
     #[cfg_attr(not(test), expect(dead_code, reason = "for whoever reads the table"))]
     client: &'static str,
-    /// How to know it, in lower case.
+    /// The words by which the message is known, in lower case.
     words: Words,
     meaning: ErrorMeaning,
     /// The whole message, as such a node writes it.
     fixture: &'static str,
 }
 
-/// How a message is recognized.
+/// The rule by which a message is recognized.
 #[derive(Clone, Copy, Debug)]
 enum Words {
     /// It is this.
@@ -76,14 +76,14 @@ fn ends(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with([':', '.', ',', ';', '('])
 }
 
-/// What a node's own error means.
+/// Returns the meaning of a node's own error.
 pub(super) fn meaning_of(error: &NodeError) -> ErrorMeaning {
     let message = error.message.to_ascii_lowercase();
     let row = ROWS.iter().find(|row| row.words.fit(&message));
     row.map_or_else(|| meaning_of_code(error.code), |row| row.meaning)
 }
 
-/// What a code means whose message nobody knows.
+/// Returns the meaning of a code whose message is unknown.
 fn meaning_of_code(code: i64) -> ErrorMeaning {
     match code {
         3 => ErrorMeaning::Objects(Objection::Reverts),
@@ -92,7 +92,7 @@ fn meaning_of_code(code: i64) -> ErrorMeaning {
     }
 }
 
-/// What it means that a send got no hash.
+/// Returns the meaning of a send that got no hash.
 pub(super) fn meaning(fault: &Fault) -> ErrorMeaning {
     match fault {
         Fault::Node(error) => meaning_of(error),
@@ -111,7 +111,7 @@ pub(super) fn meaning(fault: &Fault) -> ErrorMeaning {
     }
 }
 
-/// Whether the node says that it cannot answer now, while it or another one may soon.
+/// Returns true if the node says that it cannot answer now, while it or another one may soon.
 pub fn passing(error: &NodeError) -> bool {
     meaning_of(error) == ErrorMeaning::Swamped
 }

@@ -1,5 +1,5 @@
-//! What to pay for a transaction: pure arithmetic over what the chain asks and what the
-//! configuration allows. Only a cancel may go above a ceiling, by one step.
+//! The price to pay for a transaction: pure arithmetic over what the chain asks and what the configuration allows.
+//! Only a cancel may go above a ceiling, by one step.
 
 use crate::{ChainError, Payer, TooDear, Unanswered};
 use alloy::primitives::U256;
@@ -10,22 +10,22 @@ use config::FeeConfig;
 /// blocks any tip gets in; geth's miner once asked 1 gwei by default.
 const QUIET_TIP: u128 = 1_000_000_000;
 
-/// What the chain asks.
+/// The prices that the chain asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Market {
     /// The newest block's base fee, wei per gas; none where the chain has none.
     pub(super) base_fee: Option<u128>,
-    /// What others tip, wei per gas; none where nobody did.
+    /// The tip of others, wei per gas; none where nobody tipped.
     pub(super) tip: Option<u128>,
-    /// What the lowest fifth of them tips, wei per gas; none where nobody did.
+    /// The tip of the lowest fifth of them, wei per gas; none where nobody tipped.
     pub(super) low_tip: Option<u128>,
-    /// What the node calls the gas price, wei per gas; asked only for type 0.
+    /// The gas price that the node names, wei per gas; asked only for type 0.
     pub(super) gas_price: Option<u128>,
 }
 
 impl Market {
-    /// Whether it asks more than was bid: the base fee is not covered, or what is left of the bid for
-    /// whoever makes the block is less than nearly everybody leaves.
+    /// Returns true if the chain asks more than was bid: the base fee is not covered, or the bid leaves less to the
+    /// maker of the block than nearly everybody leaves.
     pub(super) fn is_above(&self, bid: Bid) -> bool {
         let Some(base) = self.base_fee else {
             return self.gas_price.is_some_and(|asked| bid.at_most() < asked);
@@ -61,7 +61,7 @@ impl Bid {
         }
     }
 
-    /// What is left to whoever makes the block at most, wei per gas.
+    /// Returns the most that is left to the maker of the block, wei per gas.
     pub(super) fn tip(self) -> u128 {
         match self {
             Self::Dynamic { tip, .. } => tip,
@@ -70,7 +70,7 @@ impl Bid {
     }
 }
 
-/// What a transaction with this limit may cost at most, wei.
+/// Returns the most that a transaction with this limit may cost, wei.
 pub(super) fn cost(gas_limit: u64, bid: Bid) -> U256 {
     U256::from(gas_limit).saturating_mul(U256::from(bid.at_most()))
 }
@@ -83,14 +83,14 @@ pub(super) struct Ceilings {
 }
 
 impl Ceilings {
-    /// What the configuration allows.
+    /// Returns the ceilings that the configuration allows.
     pub(super) fn of(config: &FeeConfig) -> Self {
         Self { fee: config.max_fee_per_gas.0, tip: config.max_priority_fee_per_gas.0 }
     }
 
-    /// What a cancel may bid: one step more than the configuration allows, and one step more than any
-    /// of the `bills` that it is to replace. A transaction that no node takes would otherwise hold up
-    /// everything behind it as soon as its own bid is at a ceiling.
+    /// Returns the ceilings of a cancel: one step more than the configuration allows, and one step more than any of
+    /// the `bills` that it is to replace. A transaction that no node takes would otherwise hold up everything
+    /// behind it as soon as its own bid is at a ceiling.
     pub(super) fn of_cancel(config: &FeeConfig, bills: impl IntoIterator<Item = Bid>) -> Self {
         let Self { fee, tip } = Self::of(config);
         let (highest_fee, highest_tip) = highest(bills);
@@ -137,8 +137,8 @@ pub(super) fn outbid(
     }
 }
 
-/// What a cancel bids before it outbids: what the chain asks, or the most that is allowed where the
-/// chain asks more. It then waits until the chain asks less.
+/// Returns the bid of a cancel before it outbids: the price that the chain asks, or the most that is allowed where
+/// the chain asks more. The cancel then waits until the chain asks less.
 pub(super) fn cancel_bid(market: &Market, config: &FeeConfig) -> Result<Bid, ChainError> {
     match first_bid(market, config, 0) {
         Err(ChainError::FeeTooHigh(_)) => {

@@ -1,18 +1,18 @@
-//! How much gas a billing may use: pure arithmetic over what a simulated call used.
+//! The gas that a billing may use: pure arithmetic over what a simulated call used.
 
 use crate::{CallFault, ChainError, Estimate};
 use alloy::primitives::U256;
 
-/// What billing one subscription uses with the reference contract, gas: what an ordinary batch is taken
-/// to use before the first one was drafted.
+/// The gas that billing one subscription uses with the reference contract. An ordinary batch is taken to use as
+/// much before the first one was drafted.
 pub(super) const ONE_CHARGE: Estimate = Estimate { used: 150_000, charges: 1 };
 
 /// The rules for one chain at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GasRules {
-    /// What is added to the estimate, percent.
+    /// The margin added to the estimate, percent.
     pub(super) margin_percent: u64,
-    /// What is added on top of the margin, gas.
+    /// The reserve added on top of the margin, gas.
     pub(super) reserve: u64,
     /// The most that one transaction may use, gas: the smaller of the configured cap and a block.
     pub(super) most: u64,

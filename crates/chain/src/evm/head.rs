@@ -31,18 +31,18 @@ pub(super) struct EvmHead {
     pub(super) market: Market,
     /// The most gas that a block may use.
     pub(super) block_gas: u64,
-    /// What each fit node told.
+    /// The look of each fit node.
     pub(super) nodes: Vec<(NodeId, EvmLook)>,
     /// The final block at which the nonce is known.
     finalized_at: Option<u64>,
     seen: Instant,
 }
 
-/// How much a look asks.
+/// The extent of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeadReach {
     Whole,
-    /// What ends a batch alone.
+    /// Only the facts that end a batch.
     News,
 }
 
@@ -57,19 +57,20 @@ impl HeadLook for EvmHead {
 }
 
 impl EvmHead {
-    /// What the signing account holds, as each fit node tells it.
+    /// Returns the holdings of the signing account, as each fit node tells them.
     pub(super) fn holdings(&self) -> Vec<Holding> {
         self.nodes.iter().map(|(_, look)| look.holding).collect()
     }
 
-    /// What the signing account holds, wei: what `needed` nodes say, or else the least that any says.
+    /// Returns the balance of the signing account, wei: the one that `needed` nodes say, or else the least that any
+    /// says.
     pub(super) fn balance(&self, needed: usize) -> U256 {
         let told = || self.nodes.iter().map(|(_, look)| look.holding.balance);
         reached_by(told(), needed).or(told().min()).unwrap_or_default()
     }
 
-    /// Whether the nodes know how many transactions of the account the newest final block has seen.
-    /// A node that has forgotten that state cannot tell.
+    /// Returns true if the nodes know how many transactions of the account the newest final block has seen. A node
+    /// that has forgotten that state cannot tell.
     pub(super) fn knows_final_nonce(&self) -> bool {
         self.finalized_at == Some(self.final_block)
     }
@@ -98,7 +99,7 @@ impl EvmChain {
         self.parts.config.poll_interval.saturating_mul(2)
     }
 
-    /// Whom to ask about which block, for one preflight: the best node.
+    /// Returns the view for one preflight: the best node, and the block to ask about.
     pub(super) async fn view(&self) -> Result<View<'_>, ChainError> {
         let head = self.current().await?;
         self.view_at(&head).await
@@ -142,7 +143,7 @@ impl EvmChain {
         View { rpc, block, known }
     }
 
-    /// What is known of the chain; it is asked when nothing is.
+    /// Returns what is known of the chain; the chain is asked when nothing is known.
     pub(super) async fn ready(&self) -> Result<EvmNodeFacts, ChainError> {
         let mut known = self.known();
         if known.is_none() {
@@ -164,7 +165,7 @@ impl EvmChain {
         self.head_of(self.looks(), HeadReach::Whole).await
     }
 
-    /// What the nodes tell together.
+    /// Returns the head that the nodes tell together.
     async fn head_of(
         &self,
         told: impl Future<Output = Vec<(NodeId, Result<EvmLook, ChainError>)>>,
@@ -187,7 +188,7 @@ impl EvmChain {
         Ok(EvmHead { pulse, nonces, final_block, finalized_at, ..head })
     }
 
-    /// What was learnt of another chain is nothing of this one.
+    /// Forgets what was learnt of another chain: it says nothing of this one.
     fn forget_another_chain(&self) {
         if self.parts.fleet.all_on_wrong_chain().is_some() {
             self.head.forget();
@@ -214,9 +215,10 @@ impl EvmChain {
         believed.map(|told| told.nonce).max().unwrap_or_default()
     }
 
-    /// The highest block that as many nodes call final as have to agree. What was final once stays
-    /// so; where too few answer, nothing new is. No claim hangs on it alone: what took a place counts in blocks
-    /// that each node which shows it calls final itself, and guards end by times that enough bear out.
+    /// Returns the highest block that as many nodes call final as have to agree. A block that was final once stays
+    /// so; where too few answer, no new block is final. No claim hangs on this block alone: the taker of a place
+    /// counts in blocks that each node which shows it calls final itself, and guards end by times that enough bear
+    /// out.
     fn final_block(
         &self,
         looks: &[(NodeId, EvmLook)],
@@ -270,12 +272,12 @@ impl EvmChain {
         reached_by(told, self.parts.fleet.needed()).unwrap_or_default().max(known)
     }
 
-    /// The nonce at the final block that as many nodes bear out as have to agree, asked by number: a
-    /// node that lags behind then errs instead of answering from the past. A node that has dropped the
-    /// state of that block tells what it counted at an earlier final one ([`Milestones`]). What was
-    /// final once stays so; where too few answer, nothing new is. Also tells the final block at which
-    /// the nonce is known. Nothing is asked where `mined`, the highest that enough nodes tell of the newest
-    /// block, is what was final before: it cannot be less at a block between the two, nor more.
+    /// Returns the nonce at the final block that as many nodes bear out as have to agree, asked by number: a node
+    /// that lags behind then errs instead of answering from the past. A node that has dropped the state of that
+    /// block tells what it counted at an earlier final one ([`Milestones`]). A nonce that was final once stays so;
+    /// where too few answer, no new nonce is final. Also returns the final block at which the nonce is known.
+    /// Nothing is asked where `mined`, the highest that enough nodes tell of the newest block, is what was final
+    /// before: the nonce cannot be less at a block between the two, nor more.
     ///
     /// [`Milestones`]: super::milestones::Milestones
     async fn finalized_nonce(
@@ -321,7 +323,7 @@ impl EvmChain {
         }
     }
 
-    /// What every request hears, as far as the last look tells.
+    /// Returns the error that every request hears, as far as the last look tells.
     pub(super) fn unready_now(&self) -> Option<ChainError> {
         self.could_bill(&*self.head.last()?).err()
     }
@@ -347,7 +349,7 @@ impl EvmChain {
         ClockGap::within(head_ms, now_ms, self.parts.config.clock_tolerance)
     }
 
-    /// What the account can still pay. An error while no price can be bid.
+    /// Returns what the account can still pay. An error while no price can be bid.
     pub(super) fn purse(&self, head: &EvmHead) -> Result<Purse, ChainError> {
         let bid = first_bid(&head.market, &self.parts.config.fees, self.raises())?;
         self.purse_at(bid, head).ok_or_else(|| Unanswered::NoBalance.into())
@@ -360,8 +362,8 @@ impl EvmChain {
     }
 }
 
-/// What the looks tell together, but for nonces and finality. The head is the highest that two nodes
-/// have reached, where there are two; prices are medians, so that no single node sets them.
+/// Returns the head that the looks tell together, but for nonces and finality. The head is the highest that two
+/// nodes have reached, where there are two; prices are medians, so that no single node sets them.
 fn together(looks: Vec<(NodeId, EvmLook)>, seen: Instant) -> Result<EvmHead, ChainError> {
     let each = || looks.iter().map(|(_, look)| look);
     let numbers = each().map(|look| look.latest.number());

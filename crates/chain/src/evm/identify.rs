@@ -1,4 +1,4 @@
-//! Who took a place in the line, where none of our attempts did: found in a node's final blocks.
+//! The taker of a place in the line, where none of our attempts took it: found in a node's final blocks.
 //!
 //! The account's nonce at a block, asked by number, says whether the place was taken up to there; a
 //! node that does not know that block errs. The first block that has it holds the transaction.
@@ -20,7 +20,7 @@ pub(super) struct Archive<'a> {
 }
 
 impl Archive<'_> {
-    /// Who took these places, as far as the node can tell: in order, up to the first that it cannot.
+    /// Finds the takers of these places, as far as the node can tell: in order, up to the first that it cannot.
     pub(super) async fn identify(&self, places: Range<u64>) -> BTreeMap<u64, Identified> {
         let mut found = BTreeMap::new();
         let mut walk = NonceSearch::default();
@@ -67,14 +67,14 @@ impl Archive<'_> {
     }
 }
 
-/// Where a search stands: the places of a range follow one another in the chain.
+/// The state of a search: the places of a range follow one another in the chain.
 #[derive(Debug, Default)]
 struct NonceSearch {
     /// A block in which the next place was not taken yet.
     below: Option<u64>,
     /// The transactions of the block that was read last.
     block: Vec<Transaction>,
-    /// Whether the node keeps no index that knows better.
+    /// True if the node keeps no index that knows better.
     searches: bool,
 }
 

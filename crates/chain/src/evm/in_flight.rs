@@ -1,4 +1,4 @@
-//! What pays for a transaction on EVM, and what its place in the line may cost.
+//! The money that pays for a transaction on EVM, and the cost that its place in the line may reach.
 
 use super::fees::Bid;
 use super::wire::Wire;
@@ -7,18 +7,18 @@ use alloy::primitives::{B256, U256};
 use billing::{Attempt, Slot};
 use std::collections::BTreeMap;
 
-/// What waits for a block, by its place in the line.
+/// The transactions that wait for a block, by their places in the line.
 pub(super) type InFlight = Promises<PlaceCost>;
 
 /// Money that is set aside for a draft.
 pub(super) type Reserved = SetAside<PlaceCost>;
 
-/// What a node says that the account holds, and how far its line is used up in the same state.
+/// The balance of the account as a node tells it, and how far the account's line is used up in the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Holding {
-    /// How many transactions of the account the state has seen: places below this are paid.
+    /// The number of the account's transactions that the state has seen: places below this are paid.
     pub(super) nonce: u64,
-    /// What the account holds in it, wei.
+    /// The balance of the account in that state, wei.
     pub(super) balance: U256,
 }
 
@@ -34,21 +34,21 @@ impl Means for Holding {
     }
 }
 
-/// What is remembered of a place in the line, or of a draft.
+/// The facts remembered of a place in the line, or of a draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlaceCost {
     /// The hash of its newest attempt; zero for a draft.
     newest: B256,
-    /// What that one bids.
+    /// The bid of the newest attempt.
     pub(super) bid: Bid,
-    /// What that one may cost, wei.
+    /// The cost that the newest attempt may reach, wei.
     pub(super) cost: U256,
-    /// What its dearest attempt may cost, wei: any of them may land.
+    /// The cost that the dearest attempt may reach, wei: any attempt may land.
     dearest: U256,
 }
 
 impl PlaceCost {
-    /// What a draft may cost, wei.
+    /// Returns the cost that a draft may reach, wei.
     pub(super) fn of_draft(bid: Bid, cost: U256) -> Self {
         Self { newest: B256::ZERO, bid, cost, dearest: cost }
     }
@@ -72,8 +72,8 @@ impl InFlight {
         }
     }
 
-    /// What is known of a slot's place: its bytes are read once, since open places are looked at every
-    /// few seconds. None where its newest bytes cannot be read.
+    /// Returns what is known of a slot's place. The bytes are read once, since open places are looked at every few
+    /// seconds. None where the newest bytes cannot be read.
     pub(super) fn of<A: AsRef<Attempt>>(&self, slot: &Slot<A>) -> Option<PlaceCost> {
         let newest = slot.attempts.newest().as_ref().signed.hash;
         if let Some(known) = self.at(slot.position).filter(|known| known.newest == newest) {
@@ -89,7 +89,7 @@ impl InFlight {
         each.last()
     }
 
-    /// What the places from `nonce` on, and before `end`, may still cost, wei.
+    /// Returns what the places from `nonce` on, and before `end`, may still cost, wei.
     pub(super) fn outstanding(&self, nonce: u64, end: u64) -> U256 {
         sum(self.between(nonce.min(end)..end))
     }

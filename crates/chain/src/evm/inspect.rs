@@ -1,4 +1,4 @@
-//! What `check` wants to know about an EVM chain.
+//! The findings of `check` about an EVM chain.
 
 use super::fees::first_bid;
 use super::head::EvmHead;
@@ -78,7 +78,7 @@ impl Inspect for EvmChain {
 }
 
 impl EvmChain {
-    /// Whether an ordinary batch could be paid.
+    /// Finds whether an ordinary batch could be paid.
     fn gas_money(&self, head: &EvmHead) -> Finding {
         let (what, signer) = ("gas money", self.account.facts.signer);
         if let Ok(Err(short)) = self.purse(head).map(|purse| purse.pays()) {
@@ -123,7 +123,7 @@ impl EvmChain {
         }
     }
 
-    /// What the billing call for nobody comes to; none where there is no such call.
+    /// Returns the result of the billing call for nobody; none where there is no such call.
     async fn billed_nobody(
         &self,
         view: &View<'_>,

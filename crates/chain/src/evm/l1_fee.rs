@@ -21,13 +21,14 @@ const ORACLE: Address = address!("0x420000000000000000000000000000000000000F");
 /// The most that a transaction is longer than its calldata, before it is signed, bytes.
 const ENVELOPE: usize = 160;
 
-/// What the fee may rise until the transaction lands, percent.
+/// The allowance for a rise of the fee until the transaction lands, percent.
 const MARGIN_PERCENT: u64 = 30;
 
-/// What a read may use, gas.
+/// The gas that a read may use.
 const READ_GAS: u64 = 1_000_000;
 
-/// What the chain last took for how many bytes of calldata; nothing where it takes no such fee.
+/// The fee that the chain last took, and the number of calldata bytes that it was for; nothing where the chain
+/// takes no such fee.
 #[derive(Debug, Default)]
 pub(super) struct DataFee(Mutex<Option<(usize, U256)>>);
 
@@ -36,13 +37,13 @@ impl DataFee {
         *self.0.lock() = Some((length, fee));
     }
 
-    /// What it last took, wei.
+    /// Returns the fee that the chain last took, wei.
     pub(super) fn last(&self) -> U256 {
         self.0.lock().map_or(U256::ZERO, |(_, fee)| fee)
     }
 
-    /// What it takes at most for so many bytes of calldata, wei. For more than were asked about it is
-    /// scaled up, which is too much and never too little: part of it does not grow.
+    /// Returns the most that the chain takes for so many bytes of calldata, wei. For more bytes than were asked
+    /// about, the fee is scaled up, which is too much and never too little: part of it does not grow.
     pub(super) fn of(&self, length: usize) -> U256 {
         let Some((asked, fee)) = *self.0.lock() else { return U256::ZERO };
         let (asked, length) = (U256::from(asked.max(1)), U256::from(length));

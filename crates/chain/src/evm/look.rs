@@ -1,5 +1,5 @@
-//! Where the transactions of undecided batches stand: every fit node is asked for its testimony, and
-//! what they say together is concluded elsewhere.
+//! The state of the transactions of undecided batches: every fit node is asked for its testimony, and what they say
+//! together is concluded elsewhere.
 //!
 //! While a place is free, or its block is not final, nothing is asked that the look at the head has
 //! not answered.
@@ -28,19 +28,19 @@ use std::ops::Range;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How many questions of one look are asked of one node at once.
+/// The most questions of one look that are asked of one node at once.
 const AT_ONCE: usize = 8;
 
 /// For how many places of one look those who took them are searched.
 const SEARCHES: usize = 4;
 
-/// How many places are learnt at once.
+/// The most places that are learnt at once.
 const LEARNT_AT_ONCE: u64 = 32;
 
-/// How long what a search has found, or has not, is taken for granted.
+/// The time for which the result of a search, found or not, is taken for granted.
 const SEARCH_AGAIN: Duration = Duration::from_mins(1);
 
-/// What earlier searches found. What is final does not change.
+/// The findings of earlier searches. A final finding does not change.
 pub(super) type Searched = BTreeMap<(NodeId, u64), (Instant, Identified)>;
 
 /// The blocks in which nodes showed an attempt for a place, the lowest each.
@@ -105,8 +105,8 @@ impl EvmChain {
         }
     }
 
-    /// What became of each place. Only of those that are taken for good more is asked; and of those in
-    /// any block, where the nodes have forgotten the state that would tell which are taken for good.
+    /// Returns the fate of each place. More is asked only about places that are taken for good, and about places in
+    /// any block where the nodes have forgotten the state that would tell which are taken for good.
     async fn fates(&self, head: &EvmHead, places: &[WatchedNonce]) -> Vec<NonceFate> {
         let finalized = head.nonces.finalized;
         let mut said = testimonies(head, self.parts.config.finality);
@@ -271,7 +271,7 @@ impl EvmChain {
         }
     }
 
-    /// What took the places from `from` on: up to `to`, or to the first of which that cannot be told, or as
+    /// Finds what took the places from `from` on: up to `to`, or to the first of which that cannot be told, or as
     /// many as are learnt at once.
     pub(super) async fn learn(&self, from: u64, to: u64) -> Result<PlaceTakers, ChainError> {
         let head = self.current().await?;
@@ -319,8 +319,8 @@ fn place<A: AsRef<Attempt>>(slot: &Slot<A>) -> WatchedNonce {
     }
 }
 
-/// What the last look at the head has each node testify. How many places are settled is what as many
-/// nodes as have to agree bore out already.
+/// Returns the testimony that each node gave in the last look at the head. The number of settled places is what as
+/// many nodes as have to agree bore out already.
 fn testimonies(head: &EvmHead, finality: Finality) -> Vec<(NodeId, EvmTestimony)> {
     let testimony = |look: &EvmLook| EvmTestimony {
         head: look.latest.number(),
@@ -335,7 +335,8 @@ fn testimonies(head: &EvmHead, finality: Finality) -> Vec<(NodeId, EvmTestimony)
     head.nodes.iter().map(|(id, look)| (*id, testimony(look))).collect()
 }
 
-/// What a node says of each transaction, and what that cost. Where it says nothing, it is left out.
+/// Asks a node for the receipt of each transaction, and for its cost. Transactions of which the node says nothing
+/// are left out.
 async fn receipts(
     rpc: EvmAsker<'_>,
     hashes: BTreeSet<B256>,

@@ -1,8 +1,7 @@
-//! How many transactions of the account are final, as nodes tell it that have forgotten the state of
-//! the final block. Ordinary nodes keep 128 states, and on the OP Stack a block is final only after
-//! many hundreds.
+//! The number of the account's transactions that are final, as nodes tell it that have forgotten the state of the
+//! final block. Ordinary nodes keep 128 states, and on the OP Stack a block is final only after many hundreds.
 //!
-//! What such a node counted at a block while that was new holds for good once the block is final and
+//! The number that such a node counted at a block while that was new holds for good once the block is final and
 //! still the one that the node holds at that number. Headers are never forgotten.
 
 use super::EvmChain;
@@ -13,15 +12,15 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// How many milestones are kept of a node, at most: as many as lie between the final block and the
-/// head, and half as many again.
+/// The most milestones that are kept of a node: as many as lie between the final block and the head, and half as
+/// many again.
 const SPREAD: u64 = 32;
 
 /// A block of a node while it was new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Milestone {
     hash: B256,
-    /// How many transactions of the account it counted at that block.
+    /// The number of the account's transactions that the node counted at that block.
     nonce: u64,
 }
 
@@ -30,7 +29,7 @@ struct Milestone {
 pub(super) struct Milestones(Mutex<BTreeMap<NodeId, BTreeMap<u64, Milestone>>>);
 
 impl Milestones {
-    /// Whether another milestone is due at `head`, while blocks up to `final_block` are final.
+    /// Returns true if another milestone is due at `head`, while blocks up to `final_block` are final.
     fn is_due(&self, id: NodeId, head: u64, final_block: u64) -> bool {
         let apart = head.saturating_sub(final_block).div_euclid(SPREAD).max(1);
         let all = self.0.lock();
@@ -65,8 +64,8 @@ impl Milestones {
 }
 
 impl EvmChain {
-    /// What these nodes counted at the newest final block whose state they had while it was new. Has
-    /// them count at their newest block as well, for later.
+    /// Returns what these nodes counted at the newest final block whose state they had while it was new. Has them
+    /// count at their newest block as well, for later.
     pub(super) async fn at_milestones(&self, nodes: &[NodeId], final_block: u64) -> Vec<u64> {
         let told = nodes.iter().map(async |id| {
             let (told, ()) = tokio::join!(

@@ -14,20 +14,20 @@ use serde_json::{Value, json};
 /// Named here because an aggregate asks it in its own way.
 pub(super) const ETH_CALL: &str = "eth_call";
 
-/// How many blocks the tip is read from.
+/// The number of blocks from which the tip is read.
 const FEE_HISTORY_BLOCKS: u64 = 10;
 
-/// Whom to ask.
+/// The node or nodes to ask.
 pub(super) type EvmAsker<'a> = node::Asker<'a, JsonRpc>;
 
-/// Whom to ask, and about which block: one preflight sees one state of the chain.
+/// The node to ask, and the block to ask about: one preflight sees one state of the chain.
 #[derive(Clone, Debug)]
 pub(super) struct View<'a> {
-    /// Whom.
+    /// The node to ask.
     pub(super) rpc: EvmAsker<'a>,
     /// Which block: a number, or `latest` where there is one node only.
     pub(super) block: String,
-    /// What the chain, and whoever is asked, can do.
+    /// The abilities of the chain, and of the node that is asked.
     pub(super) known: EvmNodeFacts,
 }
 
@@ -62,7 +62,7 @@ impl Header {
     }
 }
 
-/// What became of a transaction in a block.
+/// The receipt of a transaction in a block.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JsonReceipt {
@@ -71,7 +71,7 @@ pub(super) struct JsonReceipt {
     block_number: U64,
     status: U64,
     pub(super) logs: Vec<Log>,
-    // What follows is told to people and decides nothing, so no receipt is refused for it.
+    // The fields below are told to people and decide nothing, so no receipt is refused for them.
     #[serde(default)]
     gas_used: Value,
     #[serde(default)]
@@ -113,7 +113,7 @@ pub(super) struct Call<'a> {
     pub(super) from: Address,
     pub(super) to: Address,
     pub(super) data: &'a [u8],
-    /// What it may use.
+    /// The gas that the call may use.
     pub(super) gas: u64,
 }
 
@@ -140,7 +140,7 @@ pub(super) async fn header(rpc: EvmAsker<'_>, block: &str) -> Result<Option<Head
     rpc.ask("eth_getBlockByNumber", json!([block, false])).await
 }
 
-/// How many transactions of `who` the chain holds up to and including `block`.
+/// Returns the number of transactions of `who` that the chain holds up to and including `block`.
 pub(super) async fn nonce(rpc: EvmAsker<'_>, who: Address, block: &str) -> Result<u64, AskError> {
     rpc.ask::<U64>("eth_getTransactionCount", json!([who, block])).await.map(|n| n.to())
 }
@@ -161,7 +161,7 @@ pub(super) async fn gas_price(rpc: EvmAsker<'_>) -> Result<u128, AskError> {
     rpc.ask::<U128>("eth_gasPrice", json!([])).await.map(|price| price.to())
 }
 
-/// What others tip, wei per gas.
+/// The tips of others, wei per gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tips {
     /// In the middle.
@@ -170,7 +170,7 @@ pub(super) struct Tips {
     pub(super) low: u128,
 }
 
-/// What others tip; none where the node knows no history or nobody tipped.
+/// Reads the tips of others; none where the node knows no history or nobody tipped.
 pub(super) async fn tips(rpc: EvmAsker<'_>) -> Result<Option<Tips>, AskError> {
     let asked = json!([quantity(FEE_HISTORY_BLOCKS), "latest", [20, 50]]);
     let history: FeeHistory = match rpc.ask("eth_feeHistory", asked).await {
@@ -201,7 +201,7 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
-    /// Whether the account sent it, with this nonce.
+    /// Returns true if the account sent the transaction with this nonce.
     pub(super) fn is(&self, from: Address, nonce: u64) -> bool {
         self.from == from && self.nonce.map(|nonce| nonce.to()) == Some(nonce)
     }
@@ -227,7 +227,7 @@ impl FullBlock {
         Block { number: self.header.number(), hash: self.header.hash, time: self.header.time() }
     }
 
-    /// Whether the node told the block's transactions: one that has thrown them away may tell of none.
+    /// Returns true if the node told the block's transactions: a node that has thrown them away may tell of none.
     pub(super) fn is_whole(&self) -> bool {
         !self.transactions.is_empty() || self.transactions_root == Some(EMPTY_ROOT_HASH)
     }

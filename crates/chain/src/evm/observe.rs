@@ -1,4 +1,4 @@
-//! What each node tells in one look: its head, the account, prices, and what it can do.
+//! The answers of each node in one look: its head, the account, prices, and the node's abilities.
 
 use super::in_flight::Holding;
 use super::known::{EvmNodeFacts, Ways};
@@ -14,13 +14,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
 
-/// How long what a node can do is taken for granted, unless its connection breaks before.
+/// The time for which the abilities of a node are taken for granted, unless its connection breaks before.
 const RECHECK: Duration = Duration::from_mins(10);
 
-/// How the code of an account begins that has delegated itself to a contract (EIP-7702).
+/// The first bytes of the code of an account that has delegated itself to a contract (EIP-7702).
 const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
 
-/// What one node tells.
+/// The answers of one node in one look.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EvmLook {
     pub(super) latest: Header,
@@ -28,7 +28,7 @@ pub(super) struct EvmLook {
     pub(super) finalized: Option<Header>,
     /// The account's transactions up to the newest block.
     pub(super) nonce: u64,
-    /// What the account holds, and the count of transactions when that was asked.
+    /// The balance of the account, and the count of its transactions when that was asked.
     pub(super) holding: Holding,
     /// None where nobody tips.
     pub(super) tips: Option<Tips>,
@@ -43,7 +43,7 @@ impl EvmLook {
 }
 
 impl EvmChain {
-    /// What every node tells.
+    /// Returns the look of every node.
     pub(super) async fn looks(&self) -> Vec<(NodeId, Result<EvmLook, ChainError>)> {
         self.parts.fleet.survey(|id| self.look_at(id)).await
     }
@@ -71,7 +71,7 @@ impl EvmChain {
         Ok(EvmLook { latest, finalized, nonce, holding, tips, gas_price })
     }
 
-    /// What every node tells beyond `before`, when so many transactions of the account were final.
+    /// Returns what every node tells beyond `before`, when `settled` transactions of the account were final.
     pub(super) async fn glances(
         &self,
         before: &[(NodeId, EvmLook)],
@@ -80,8 +80,8 @@ impl EvmChain {
         self.parts.fleet.survey(|id| self.glance_at(id, (before, settled))).await
     }
 
-    /// Asks for the newest block. In the state of the same one the account has sent as much as before. What is final is
-    /// asked where something may have become so.
+    /// Asks for the newest block. In the state of the same block as before, the account has sent as much as before.
+    /// The final block is asked for where something may have become final.
     async fn glance_at(
         &self,
         id: NodeId,
@@ -173,8 +173,8 @@ impl EvmChain {
         Ok(MostSent { count, told_by: told_by.collect() })
     }
 
-    /// What the fit nodes know together; none before one of them was asked. A contract is there when
-    /// any says so; a way of asking is used when two say that it works, or all there are.
+    /// Returns what the fit nodes know together; none before one of them was asked. A contract is there when any
+    /// says so; a way of asking is used when two say that it works, or all there are.
     pub(super) fn known(&self) -> Option<EvmNodeFacts> {
         let learnt = self.learnt.read();
         let fit: Vec<EvmNodeFacts> =

@@ -1,4 +1,4 @@
-//! What a transaction in a final block did, in the words of the chain's profile.
+//! The effect of a transaction in a final block, in the words of the chain's profile.
 
 use super::EvmChain;
 use super::conclude::{NonceFate, Taker};
@@ -15,7 +15,7 @@ pub(super) struct OutcomeReader<'a, A> {
 }
 
 impl<A: AsRef<Attempt>> OutcomeReader<'_, A> {
-    /// What the engine hears of a place. `standing` counts only while nothing took it.
+    /// Returns the sighting of a place that the engine hears. `standing` counts only while nothing took the place.
     pub(super) fn sighting(&self, fate: NonceFate, position: u64, standing: Standing) -> Sighting {
         match fate {
             NonceFate::Absent => Sighting::Absent(standing),
@@ -43,7 +43,7 @@ impl<A: AsRef<Attempt>> OutcomeReader<'_, A> {
         }
     }
 
-    /// What a successful transaction of ours that took the place did for each item of its slot; none
+    /// Returns the outcome of each item of the slot, where a successful transaction of ours took the place; none
     /// for a cancel.
     fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome> {
         let Some(slot) = self.slot else { return Vec::new() };
@@ -57,7 +57,7 @@ impl<A: AsRef<Attempt>> OutcomeReader<'_, A> {
         self.chain.account.profiles.outcomes(slot, &ours.logs)
     }
 
-    /// What a transaction that is not ours did.
+    /// Returns the effect of a transaction that is not ours.
     pub(super) fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
         let call = foreign.call.as_ref();
         let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));

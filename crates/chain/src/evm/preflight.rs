@@ -1,5 +1,5 @@
-//! What the chain says about a batch before it is signed: funds, and the billing call run as it
-//! would be sent. One round trip, unless the call fails as a whole and the culprits must be named.
+//! The chain's verdict on a batch before it is signed: funds, and the billing call run as it would be sent. The
+//! verdict takes one round trip, unless the call fails as a whole and the culprits must be named.
 
 use super::EvmChain;
 use super::gas::gas_limit;
@@ -16,10 +16,10 @@ use billing::{BadField, Charge, Funds};
 use contract::{Computed, Profile};
 use std::sync::Arc;
 
-/// How many groups are tried at once.
+/// The most groups that are tried at once.
 const AT_ONCE: usize = 8;
 
-/// Whose funds are asked about beside a run.
+/// The charges whose funds are asked about beside a run.
 #[derive(Clone, Copy)]
 enum FundsAsked {
     All,
@@ -35,7 +35,7 @@ impl FundsAsked {
     }
 }
 
-/// What every run of one preflight shares.
+/// The data that every run of one preflight shares.
 pub(super) struct EvmPreflight<'a> {
     pub(super) chain: &'a EvmChain,
     pub(super) view: View<'a>,

@@ -19,24 +19,24 @@ use alloy::primitives::{Address, Bytes, address, keccak256};
 use billing::{Charge, Funds};
 use serde_json::json;
 
-/// What a transaction uses by being one, gas.
+/// The gas that any transaction uses by itself.
 const TRANSFER_GAS: u64 = 21_000;
 
-/// What one question may use, and what all may use together, gas. Balance and allowance of a token
+/// The gas that one question may use, and the gas that all may use together. Balance and allowance of a token
 /// behind a proxy use about 10,000 each.
 const READ_GAS: u64 = 50_000;
 const MOST_READ_GAS: u64 = 30_000_000;
 
-/// What the reader uses itself, gas.
+/// The gas that the reader uses itself.
 const OWN_GAS: u64 = 200_000;
 
 /// The contract of every EVM that returns what it is given.
 const IDENTITY: Address = address!("0x0000000000000000000000000000000000000004");
 
-/// How many words of data the estimate of a transfer is compared by.
+/// The number of words of data by which the estimate of a transfer is compared.
 const PROBE_WORDS: u8 = 32;
 
-/// What one look told.
+/// The result of one look.
 pub(super) struct Seen {
     pub(super) funds: Vec<Option<Funds>>,
     /// The billing call, if it passed; none where it has to be run without the reader.
@@ -44,7 +44,7 @@ pub(super) struct Seen {
 }
 
 impl EvmChain {
-    /// What wallets hold and allow, and the billing call `data`, at once. None where this node does not
+    /// Reads what wallets hold and allow, and runs the billing call `data`, at once. None where this node does not
     /// answer that way now, or where a token does not tell: a share of the gas may have been too little.
     pub(super) async fn seen_at_once(
         &self,
@@ -74,7 +74,7 @@ impl EvmChain {
         Ok(Some(Seen { funds: funds.funds(charges, &told.funds), passed }))
     }
 
-    /// What every lookup returned. None where this node does not answer that way now, or where a lookup
+    /// Returns the answer of every lookup. None where this node does not answer that way now, or where a lookup
     /// failed: a share of the gas may have been too little.
     pub(super) async fn looked_at_once(
         &self,
@@ -108,9 +108,9 @@ impl EvmChain {
     }
 }
 
-/// Whether the node lets the reader stand at the account's address, and whether a transaction uses what
-/// is computed here besides what its call uses: some rollups count more. Only a node that could not be
-/// reached leaves it open.
+/// Returns true if the node lets the reader stand at the account's address, and if a transaction uses what is
+/// computed here besides what its call uses: some rollups count more. Only a node that could not be reached leaves
+/// the question open.
 pub(super) async fn works(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
     let (stands, counts) = tokio::try_join!(stands(rpc, signer, most), counts(rpc, signer, most))?;
     Ok(stands && counts)
@@ -135,7 +135,7 @@ async fn counts(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, A
     let data: Vec<u8> = (0..PROBE_WORDS).flat_map(|word| keccak256([word])).collect();
     let call = Call { from: signer, to: signer, data: &data, gas: most };
     match node::estimate_gas(rpc, "latest", call).await {
-        // What a node says is up to 1.5 percent too much.
+        // The node's estimate is up to 1.5 percent too much.
         Ok(gas) => Ok(gas <= transaction_gas(0, &data).saturating_mul(102).div_ceil(100)),
         Err(error) => cannot(error),
     }
@@ -158,16 +158,16 @@ async fn ask(rpc: EvmAsker<'_>, block: &str, asked: ReaderCall<'_>) -> Result<By
     .await
 }
 
-/// How much the reader's call needs for a billing call that may use `wanted`, so that it gets it: a
-/// 64th stays behind at each of two calls.
+/// Returns the gas that the reader's call needs so that a billing call gets the `wanted` gas: a 64th stays behind
+/// at each of two calls.
 fn gas_for(wanted: u64, input: &[u8], reads: u64) -> u64 {
     let kept = wanted.div_ceil(30);
     let own = intrinsic_gas(input).max(floor_gas(input)).saturating_add(OWN_GAS);
     wanted.saturating_add(kept).saturating_add(own).saturating_add(reads)
 }
 
-/// What a transaction with this calldata uses in all, when its call uses `used`: at least the floor of
-/// EIP-7623, also where a chain has none. What is given back at its end has to be there before.
+/// Returns the gas that a transaction with this calldata uses in all, when its call uses `used`: at least the floor
+/// of EIP-7623, also where a chain has none. Gas that is given back at the end has to be there before.
 fn transaction_gas(used: u64, data: &[u8]) -> u64 {
     used.saturating_add(intrinsic_gas(data)).max(floor_gas(data))
 }

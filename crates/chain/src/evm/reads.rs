@@ -1,4 +1,4 @@
-//! What wallets hold and allow, and what the contract's lookup says: everything in one call.
+//! The reads of what wallets hold and allow, and of what the contract's lookup says: everything in one call.
 
 use super::EvmChain;
 use super::aggregate::{Aggregator, aggregate};
@@ -28,8 +28,8 @@ impl EvmChain {
         Ok(asked.looked(profile, answers))
     }
 
-    /// What every charge's wallet holds and allows the contract. None where the token does not
-    /// answer as a token does.
+    /// Reads what every charge's wallet holds and allows the contract. None where the token does not answer as a
+    /// token does.
     pub(super) async fn funds(
         &self,
         view: &View<'_>,

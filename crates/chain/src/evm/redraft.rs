@@ -13,7 +13,7 @@ use billing::{Attempt, AttemptKind, Slot};
 use contract::Profile;
 use std::sync::Arc;
 
-/// What a transfer to an account without code uses, gas.
+/// The gas that a transfer to an account without code uses.
 const TRANSFER_GAS: u64 = 21_000;
 
 impl EvmChain {

@@ -98,12 +98,12 @@ impl EvmPreimage<'_> {
         Some(self.read().ok()?.nonce())
     }
 
-    /// What it calls with; none where it cannot be read.
+    /// Returns the input of the call; none where it cannot be read.
     pub(crate) fn input(&self) -> Option<Vec<u8>> {
         Some(self.read().ok()?.input().to_vec())
     }
 
-    /// Whether it asks for no more gas, and bids no more for it, than is configured.
+    /// Checks that the transaction asks for no more gas, and bids no more for it, than is configured.
     pub(crate) fn within(&self, config: &EvmConfig) -> Result<(), Refusal> {
         let tx = self.read().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
         if tx.gas_limit() > config.gas_limit_cap {
@@ -152,7 +152,7 @@ impl Repeating for EvmPreimage<'_> {
     }
 }
 
-/// What a signed transaction may cost at most, wei; nothing where it cannot be read.
+/// Returns the most that a signed transaction may cost, wei; zero where the bytes cannot be read.
 pub(crate) fn signed_cost(raw: &[u8]) -> U256 {
     let Ok(tx) = TxEnvelope::decode_2718_exact(raw) else { return U256::ZERO };
     U256::from(tx.gas_limit()).saturating_mul(U256::from(tx.max_fee_per_gas()))

@@ -19,11 +19,11 @@ use std::pin::pin;
 
 const METHOD: &str = "eth_simulateV1";
 
-/// What a plain transfer uses.
+/// The gas that a plain transfer uses.
 const TRANSFER_GAS: u64 = 21_000;
 
-/// How nodes begin the message of a call that ran and failed, in lower case.
-/// geth: core/vm/errors.go; anvil: "EVM error …"; `OpenEthereum` and Nethermind: "VM execution error".
+/// The beginnings of the messages of nodes about a call that ran and failed, in lower case. geth:
+/// core/vm/errors.go; anvil: "EVM error …"; `OpenEthereum` and Nethermind: "VM execution error".
 const FAILED: [&str; 9] = [
     "execution reverted",
     "vm execution error",
@@ -59,7 +59,7 @@ struct SimulatedBlock {
     calls: Vec<SimulatedCall>,
 }
 
-/// Whether the node can simulate. Only a node that could not be reached leaves it open.
+/// Returns true if the node can simulate. Only a node that could not be reached leaves the question open.
 pub(super) async fn works(rpc: EvmAsker<'_>, from: Address) -> Result<bool, AskError> {
     let probe = Call { from, to: from, data: &[], gas: TRANSFER_GAS };
     match simulate(rpc, "latest", probe).await {
@@ -68,7 +68,8 @@ pub(super) async fn works(rpc: EvmAsker<'_>, from: Address) -> Result<bool, AskE
     }
 }
 
-/// Whether an error of a probe says that the node cannot do it: false. Else nothing is known.
+/// Returns false if an error of a probe says that the node cannot do what was probed. Else nothing is known, and
+/// the error is returned.
 pub(super) fn cannot(error: AskError) -> Result<bool, AskError> {
     match &error.fault {
         Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::Lost(NoReply::TooLong) => {
@@ -110,8 +111,8 @@ pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Simulated, Ch
     Ok(Simulated::Passed { used, answer })
 }
 
-/// Whether a node has no estimate of a call that it runs: it does not know the question, stumbles over bounds of
-/// its own (Hardhat with blocks larger than a transaction may be), or is too slow (Ganache).
+/// Returns true if a node has no estimate of a call that it runs: it does not know the question, stumbles over
+/// bounds of its own (Hardhat with blocks larger than a transaction may be), or is too slow (Ganache).
 fn is_no_estimate(error: &AskError) -> bool {
     match &error.fault {
         Fault::Node(said) => !passing(said),
@@ -167,7 +168,7 @@ pub(super) async fn attempt(
     }
 }
 
-/// Whether the node says that the call ran and failed, rather than that it could not run it.
+/// Returns true if the node says that the call ran and failed, rather than that the node could not run it.
 fn is_failure(error: &NodeError) -> bool {
     let said = error.message.to_ascii_lowercase();
     error.code == 3 || error.data.is_some() || FAILED.iter().any(|start| said.starts_with(start))

@@ -1,4 +1,4 @@
-//! What the last look tells of the account's gas money and of prices, for metrics and warnings.
+//! The account's gas money and the prices at the last look, for metrics and warnings.
 
 use super::EvmChain;
 use super::fees::{cancel_bid, cost, first_bid};
@@ -11,7 +11,7 @@ impl EvmChain {
     pub(super) fn vitals_now(&self) -> Option<Vitals> {
         let head = self.head.last()?;
         let fees = &self.parts.config.fees;
-        // Where the chain asks more than is allowed, a batch costs what is allowed: it waits for that.
+        // If the chain asks more than is allowed, the batch costs the allowed amount: it waits for that price.
         let bid = first_bid(&head.market, fees, self.raises())
             .or_else(|_| cancel_bid(&head.market, fees))
             .ok()?;

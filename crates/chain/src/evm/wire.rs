@@ -5,7 +5,7 @@ use alloy::consensus::{Transaction, TxEnvelope};
 use alloy::eips::Decodable2718;
 use alloy::primitives::{Bytes, TxKind, U256};
 
-/// What can be read from the bytes of an attempt.
+/// The fields that can be read from the bytes of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wire {
     pub(super) nonce: u64,
@@ -32,7 +32,7 @@ impl Wire {
         })
     }
 
-    /// What it may cost at most, wei.
+    /// Returns the highest cost of the attempt, wei.
     pub(super) fn cost(&self) -> U256 {
         cost(self.gas_limit, self.bid)
     }

@@ -1,5 +1,5 @@
-//! One look at the chain in one call: the questions as `Reader.yul` beside this file takes them, and
-//! its answers. Whoever runs it decides how: at the address of the signing account, or as creation code.
+//! One look at the chain in one call: the questions as `Reader.yul` beside this file takes them, and its answers.
+//! The caller decides how the reader runs: at the address of the signing account, or as creation code.
 
 use super::{Answers, FundsReads, LookupReads};
 use alloy::primitives::{Address, Bytes, U256};
@@ -10,37 +10,37 @@ use std::sync::LazyLock;
 pub(crate) static READER: LazyLock<Bytes> =
     LazyLock::new(|| hex::decode(include_str!("Reader.hex").trim()).unwrap_or_default().into());
 
-/// What stands for an answer that was not given.
+/// Marker of an answer that was not given.
 const FAILED: u8 = 255;
 
 /// The billing call, run before anything is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BillingRun<'a> {
-    /// How much gas it may use; not 0.
+    /// Gas that the call may use; not 0.
     pub(crate) gas: u64,
     /// The call.
     pub(crate) data: &'a [u8],
 }
 
-/// What became of the billing call.
+/// The result of the billing call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BillingRan {
-    /// Whether it passed.
+    /// True if the call passed.
     pub(crate) passed: bool,
     /// The gas that it used itself, without what a transaction costs by being one.
     pub(crate) used: u64,
-    /// What it returned, or reverted with.
+    /// The data that the call returned, or reverted with.
     pub(crate) data: Bytes,
 }
 
-/// What one look tells.
+/// The answers of one look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     /// None where no billing call was asked for.
     pub(crate) billing: Option<BillingRan>,
-    /// What each lookup returned. None for one that failed.
+    /// Answer of each lookup. None for a lookup that failed.
     pub(crate) lookups: Answers,
-    /// What each wallet holds and allows. None where the token does not answer as a token does.
+    /// Balance and allowance of each wallet. None if the token does not answer as a token does.
     pub(crate) funds: Vec<Option<Funds>>,
 }
 
@@ -81,7 +81,7 @@ fn count(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes()
 }
 
-/// What the reader returned for these questions; none where that cannot be.
+/// Decodes the reader's output for these questions; none if the output cannot be theirs.
 pub(crate) fn unpack(
     output: &[u8],
     billing: bool,
@@ -101,7 +101,7 @@ pub(crate) fn unpack(
 /// The output is not of these questions.
 struct Unreadable;
 
-/// What is left of the output. Every method takes one answer off its front.
+/// The rest of the output. Every method takes one answer off its front.
 struct Unread<'a>(&'a [u8]);
 
 impl<'a> Unread<'a> {

@@ -29,8 +29,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Who is found guilty when a group fails exactly if it holds one of `guilty`, with the number
-    /// of calls and of rounds that it took.
+    /// Returns the entries found guilty when a group fails exactly if it holds one of `guilty`, with the number of
+    /// calls and of rounds that the search took.
     fn search(n: usize, guilty: &[usize], suspects: &[usize]) -> (Vec<usize>, usize, usize) {
         let suspects = suspects.iter().copied().collect();
         let fails = |group: &Group| group.iter().any(|entry| guilty.contains(entry));

@@ -35,18 +35,18 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::debug;
 
-/// How many questions one endpoint is asked at once. A node takes 50 connections per port and leaves
-/// the next one without an answer (node.maxHttpConnectNumber); others want to ask it as well.
+/// Number of questions that one endpoint is asked at once. A node takes 50 connections per port and leaves the next
+/// one without an answer (node.maxHttpConnectNumber); others want to ask it as well.
 const AT_ONCE: usize = 12;
 
-/// How many constant calls one node runs for us at once: calls that each pass alone are stopped when
-/// many run at the same time.
+/// Number of constant calls that one node runs for us at once: calls that each pass alone are stopped when many run
+/// at the same time.
 pub(super) const CALLS_AT_ONCE: usize = 2;
 
 /// `TronGrid`'s header for API keys.
 const API_KEY_HEADER: &str = "tron-pro-api-key";
 
-/// What an empty answer, and a list that holds nothing, are read as.
+/// The reading of an empty answer, and of a list that holds nothing.
 const NOTHING: &str = "null";
 
 /// One of the URLs of a node that there is no client for, by its key in the configuration.
@@ -55,7 +55,7 @@ const NOTHING: &str = "null";
 pub struct ApiUnusable {
     /// `full`, `solidity` or `jsonrpc`.
     pub key: &'static str,
-    /// What is wrong with it.
+    /// The problem that was found.
     pub problem: Undialable,
 }
 
@@ -65,7 +65,7 @@ pub struct Endpoints {
     full: Endpoint,
     solidity: Endpoint,
     jsonrpc: Option<JsonRpc>,
-    /// Whether the JSON-RPC has answered, as far as it was asked.
+    /// True if the JSON-RPC has answered, as far as it was asked.
     jsonrpc_fit: AtomicBool,
     calls: Semaphore,
     redactor: Redactor,
@@ -85,7 +85,7 @@ struct Endpoint {
 pub enum Side {
     /// The head, and what waits in the node's own pool.
     Full,
-    /// What is irrevocable.
+    /// The irrevocable state.
     Solidity,
 }
 
@@ -96,11 +96,11 @@ pub enum Question {
     Http {
         /// Which of the two.
         side: Side,
-        /// What it is called, which is the last part of its path.
+        /// Name of the question, which is the last part of its path.
         name: &'static str,
         /// The body.
         params: Value,
-        /// Whether the node runs a contract for it.
+        /// True if the node runs a contract for the question.
         runs: bool,
     },
     /// To the JSON-RPC: a call that is not sent.
@@ -137,12 +137,12 @@ impl Endpoints {
         })
     }
 
-    /// Whether calls can be asked about over JSON-RPC at present.
+    /// Returns true if calls can be asked about over JSON-RPC at present.
     pub(super) fn speaks_jsonrpc(&self) -> bool {
         self.jsonrpc.is_some() && self.jsonrpc_fit.load(Ordering::Relaxed)
     }
 
-    /// Whether a JSON-RPC is configured that cannot be used: it is out of reach, or says what nobody
+    /// Returns true if a JSON-RPC is configured that cannot be used: it is out of reach, or says what nobody
     /// understands.
     pub(super) fn jsonrpc_is_dead(&self) -> bool {
         self.jsonrpc.is_some() && !self.speaks_jsonrpc()
@@ -194,7 +194,7 @@ impl Endpoints {
         }
     }
 
-    /// How long the server still shuts us out, if it does.
+    /// Returns the time for which the server still shuts us out, if it does.
     fn shut_out(&self) -> Option<Duration> {
         let until = *self.shut_until.lock();
         let wait = until?.saturating_duration_since(Instant::now());
@@ -226,8 +226,8 @@ impl Endpoints {
     }
 }
 
-/// Whether a question was not answered because of the door that it was put to, rather than by the node
-/// behind it.
+/// Returns true if a question was not answered because of the endpoint that it was put to, rather than by the node
+/// behind that endpoint.
 pub(super) fn is_of_the_door(fault: &Fault) -> bool {
     match fault {
         Fault::Lost(_)

@@ -1,4 +1,4 @@
-//! What failures cost all accounts of a chain: the limit on it is one, however many sign.
+//! The cost of failures of all accounts of a chain: they share one limit, however many sign.
 
 use alloy::primitives::Address;
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ impl Burnings {
         self.0.lock().insert(account, burnt);
     }
 
-    /// What all have come to on the day of `now_ms`, sun.
+    /// Returns the cost of all accounts' failures on the day of `now_ms`, sun.
     pub(super) fn today(&self, now_ms: i64) -> u64 {
         let today = utc_day(now_ms);
         let all = self.0.lock();

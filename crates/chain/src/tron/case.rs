@@ -15,7 +15,7 @@ pub(super) struct Case {
     pub(super) attempts: Vec<B256>,
     /// The newest.
     pub(super) tx: ExpiringTx,
-    /// Whether it is too late for the newest, by the newest block.
+    /// True if it is too late for the newest transaction, by the newest block.
     pub(super) late: bool,
     /// The same by the newest irrevocable block.
     pub(super) expired: bool,
@@ -30,7 +30,7 @@ pub(super) fn case<A: AsRef<Attempt>>(slot: &Slot<A>, head: &TronHead) -> Option
     Some(Case { position: slot.position, attempts, tx, late, expired })
 }
 
-/// What the stored bytes of an attempt say of its life.
+/// Reads the life of an attempt from its stored bytes.
 fn mortal(attempt: &Attempt) -> Option<ExpiringTx> {
     let id = attempt.signed.hash;
     match SignedBytes::read(&attempt.signed.raw) {

@@ -11,24 +11,24 @@ use alloy::primitives::{B256, Log};
 use billing::TxRecord;
 use std::collections::BTreeMap;
 
-/// How many irrevocable blocks on top of a transaction its logs are waited for: a node that lags has
-/// them by then, and one that keeps no history never will.
+/// Number of irrevocable blocks on top of a transaction for which its logs are waited for: a node that lags has the
+/// logs by then, and a node that keeps no history never will.
 pub(super) const LOGS_WITHIN: u64 = 40;
 
-/// What a node's records say of a transaction in a block.
+/// A node's record of a transaction in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     /// The number of the block.
     pub(super) block: u64,
     /// The block's time, Unix ms.
     pub(super) block_time_ms: u64,
-    /// How the call went, in a word that is known.
+    /// The result of the call, in a word that is known.
     pub(super) result: CallResult,
-    /// What its contracts told; nothing for a call that failed.
+    /// The logs of the contracts; empty for a call that failed.
     pub(super) logs: Vec<Log>,
 }
 
-/// Whether a node's head holds the newest transaction of a batch.
+/// The presence of a batch's newest transaction in a node's head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shown {
     /// It was not asked, or did not answer.
@@ -40,28 +40,28 @@ pub(super) enum Shown {
     In(u64),
 }
 
-/// What one node testified in one look. What it did not answer is left out.
+/// The testimony of one node in one look. Questions that the node did not answer are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TronTestimony {
     /// Of the newest transaction.
     pub(super) shown: Shown,
-    /// Its records of blocks that are irrevocable for it, by transaction; none where it says that it
-    /// has none. What it did not answer, or not in known words, is left out.
+    /// The node's records of blocks that are irrevocable for it, by transaction; none where the node says that it
+    /// has no record. Transactions that the node did not answer about, or not in known words, are left out.
     pub(super) records: BTreeMap<B256, Option<Record>>,
-    /// What the same records tell people. Decides nothing.
+    /// The same records, as people are told them. They decide nothing.
     pub(super) told: BTreeMap<B256, TxRecord>,
-    /// How the newest transaction went, told without a record.
+    /// The result of the newest transaction, told without a record.
     pub(super) result: Option<CallResult>,
 }
 
-/// What is known besides the testimonies.
+/// The facts known besides the testimonies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ground {
     /// The newest block that is irrevocable for as many providers as have to agree.
     pub(super) solid: u64,
-    /// How many have to agree.
+    /// The number of agreeing answers that is required.
     pub(super) needed: usize,
-    /// What the irrevocable blocks prove about the newest transaction, if they were read.
+    /// The proof of the irrevocable blocks about the newest transaction, if they were read.
     pub(super) scan: Option<death::TxFate>,
 }
 
@@ -76,18 +76,18 @@ pub(super) struct Landing {
     pub(super) result: CallResult,
     /// None where too few nodes told the same, and it is too late for them to do so.
     pub(super) logs: Option<Vec<Log>>,
-    /// What it cost, which is looked up once it is known that it stands.
+    /// Record of the transaction's cost, looked up once it is known that the landing stands.
     pub(super) record: Option<TxRecord>,
 }
 
-/// What a node's answer records of a transaction; nothing where it does not say how the call went.
+/// Reads a node's record of a transaction; none if the node does not say how the call went.
 pub(super) fn record(info: TxInfo) -> Option<Record> {
     let result = info.result?;
     let logs = if result == CallResult::Succeeded { info.logs } else { Vec::new() };
     Some(Record { block: info.block, block_time_ms: info.block_time_ms, result, logs })
 }
 
-/// What became of a batch.
+/// The fate of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BatchFate {
     /// In no block so far.
@@ -102,13 +102,13 @@ pub(super) enum BatchFate {
     Unclear,
 }
 
-/// What the nodes say together.
+/// The conclusion from what the nodes say together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TronConclusion {
     pub(super) fate: BatchFate,
-    /// Who contradicts it: places in the list of testimonies.
+    /// The nodes that contradict the fate: places in the list of testimonies.
     pub(super) liars: Vec<usize>,
-    /// Who contradicts one another, where nothing follows: places in the list of testimonies.
+    /// The nodes that contradict one another, where nothing follows: places in the list of testimonies.
     pub(super) disputed: Vec<usize>,
 }
 
@@ -126,7 +126,7 @@ pub(super) fn conclude(
     }
     let tellers = places(&told, |told| !matches!(told, LandingTold::Nothing));
     if let Some(death::TxFate::Dead(place)) = ground.scan {
-        // Whoever tells of a landing, or nothing at all, does not bear the death out.
+        // A node that tells of a landing, or of nothing at all, does not bear the death out.
         if said.iter().filter(|node| node.denies(attempts)).count() >= ground.needed {
             return TronConclusion {
                 fate: BatchFate::Dead(place),
@@ -140,7 +140,8 @@ pub(super) fn conclude(
     TronConclusion { fate: pending(&told, said, ground.needed), liars: vec![], disputed }
 }
 
-/// What as many nodes as have to agree tell people of a transaction; the words are the first node's.
+/// Returns the record of a transaction that as many nodes as have to agree tell people; the words are the first
+/// node's.
 pub(super) fn told_alike(id: B256, said: &[TronTestimony], needed: usize) -> Option<TxRecord> {
     let told: Vec<&TxRecord> = said.iter().filter_map(|node| node.told.get(&id)).collect();
     let facts = |record: &TxRecord| (record.ending, record.used, record.fee);
@@ -185,7 +186,7 @@ fn landed(
     (!opposed).then_some(landing)
 }
 
-/// What a look may say of a batch that is not decided. None of it frees a claim.
+/// Returns the fate that a look may tell of a batch that is not decided. No such fate frees a claim.
 fn pending(told: &[LandingTold], said: &[TronTestimony], needed: usize) -> BatchFate {
     let in_a_block = |(told, node): &(&LandingTold, &TronTestimony)| {
         matches!(node.shown, Shown::In(_)) || !matches!(told, LandingTold::Nothing)
@@ -200,7 +201,7 @@ fn pending(told: &[LandingTold], said: &[TronTestimony], needed: usize) -> Batch
     }
 }
 
-/// What one node says landed for good.
+/// The final landing that one node tells of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LandingTold {
     Landing(Landing),
@@ -235,7 +236,7 @@ impl Landing {
 }
 
 impl TronTestimony {
-    /// Whether the node says of every attempt that none of its irrevocable blocks holds it.
+    /// Returns true if the node says of every attempt that none of its irrevocable blocks holds it.
     fn denies(&self, attempts: &[B256]) -> bool {
         attempts.iter().all(|id| self.records.get(id) == Some(&None))
     }
@@ -245,7 +246,7 @@ impl TronTestimony {
             let Record { block, block_time_ms, result, logs } = self.records.get(id)?.clone()?;
             let (id, logs) = (*id, Some(logs));
             let landing = Landing { id, block, block_time_ms, result, logs, record: None };
-            // What is irrevocable for enough providers lags behind the node's answer.
+            // The block that is irrevocable for enough providers lags behind the node's answer.
             (block <= solid).then_some(landing)
         });
         match (landings.next(), landings.next()) {

@@ -13,7 +13,7 @@ impl TronChain {
     pub(super) async fn check(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
         let fleet = &self.parts.fleet;
         let first = self.check_by(self.api(), &charges).await;
-        // What one node stopped for want of time is not signed, whatever another says.
+        // A batch that one node stopped for want of time is not signed, whatever another node says.
         if !stops(&first)
             || fleet.is_alone()
             || matches!(first, Err(ChainError::BatchTooSlow { .. }))
@@ -26,7 +26,7 @@ impl TronChain {
         two_alike(fleet, runs, refused).await
     }
 
-    /// Whether the contract lets the account bill, a refusal confirmed.
+    /// Checks that the contract lets the account bill, and has a refusal confirmed.
     pub(super) async fn may_bill_anybody(&self) -> Result<(), ChainError> {
         let fleet = &self.parts.fleet;
         let first = self.permitted_by(self.api()).await;
@@ -38,8 +38,8 @@ impl TronChain {
         two_alike(fleet, runs, |()| ()).await
     }
 
-    /// What the profile's lookup says of every entry. It may supply the period, and with that what
-    /// is claimed, so two providers have to say the same even where nothing is refused.
+    /// Asks the profile's lookup about every entry. The lookup may supply the period, and with the period what is
+    /// claimed, so two providers have to say the same even where nothing is refused.
     pub(super) async fn looked_up(
         &self,
         entries: &[Admitted],
@@ -54,7 +54,7 @@ impl TronChain {
         two_alike(fleet, runs, Clone::clone).await
     }
 
-    /// Whom to ask for opinions: one node of each of up to three providers.
+    /// Returns the nodes to ask for opinions: one node of each of up to three providers.
     fn second_opinions(&self) -> Result<Vec<NodeId>, ChainError> {
         let fleet = &self.parts.fleet;
         if !fleet.is_quorate() {

@@ -11,34 +11,34 @@ use crate::{ChainError, OddAnswer};
 use ::node::{AskError, Fault};
 use alloy::primitives::{Address, Bytes};
 
-/// How often a call that was stopped for want of time is tried in all.
+/// Number of tries in all of a call that was stopped for want of time.
 pub(super) const TRIES: usize = 3;
 
-/// How a call begins to say that it was stopped because it took too long.
+/// Beginning of the words for a call that was stopped because it took too long.
 const TOO_LONG: &str = "CPU timeout";
 
-/// How a call begins to say that it was stopped because too much was asked of it.
+/// Beginnings of the words for a call that was stopped because too much was asked of it.
 const STOPPED: [&str; 2] = [TOO_LONG, "Not enough energy"];
 
-/// What is said of an address without a contract.
+/// The words for an address without a contract.
 const NO_CONTRACT: &str = "Smart contract is not exist";
 
-/// What the exceptions of the machine begin with, in words of the HTTP API.
-/// java-tron: actuator/.../core/vm/program/Program.java
+/// Beginning of the machine's exceptions, in words of the HTTP API. java-tron:
+/// actuator/.../core/vm/program/Program.java
 const MACHINE: &str = "class org.tron.core.vm.program.Program$";
 
 /// The code of the JSON-RPC for a call that ran and failed.
 /// java-tron: framework/.../services/jsonrpc/TronJsonRpcImpl.java
 const RAN_AND_FAILED: i64 = -32000;
 
-/// How a constant call went.
+/// The outcome of a constant call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ConstantCallOutcome {
     /// It went through.
     Said {
         /// Energy used, penalty included; 0 where the node does not tell.
         energy: u64,
-        /// What it returned.
+        /// The returned data.
         answer: Bytes,
     },
     /// It ran and failed, or there is nothing to call.
@@ -87,7 +87,7 @@ impl TronChain {
     }
 }
 
-/// Whether a call that was stopped took too long, rather than too much energy.
+/// Returns true if a call that was stopped took too long, rather than too much energy.
 pub(super) fn out_of_time(words: &str) -> bool {
     words.contains(TOO_LONG)
 }

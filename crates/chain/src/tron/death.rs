@@ -1,4 +1,4 @@
-//! Whether a transaction that has expired has landed, or never can: the rule of the dead, pure.
+//! The rule of the dead, pure: it decides whether a transaction that has expired has landed, or never can.
 //!
 //! A transaction builds on one block and lands in none whose parent has the time of its expiration
 //! or a later one. So when the irrevocable blocks above the one it builds on are read without a gap,
@@ -6,29 +6,29 @@
 //! block counts, since only its parent's time decides about it. No other proof is taken: neither the
 //! clock of this machine, nor a node that does not know the transaction.
 //!
-//! The block that it builds on may not be on the chain at all: then whoever told of it lied. A chain lets a
-//! transaction build on nothing but the newest block with the low number that it names. Where that one
-//! has another hash, and the one 65,536 below it too, no block above the lower one can hold the
-//! transaction, and none below it is young enough. Still all blocks above the higher one are read up to
-//! its expiration, and say whether it is dead.
+//! The block that a transaction builds on may not be on the chain at all: then the node that told of it lied. A
+//! chain lets a transaction build on nothing but the newest block with the low number that it names. If that block
+//! has another hash, and the block 65,536 below it too, no block above the lower one can hold the transaction, and
+//! none below it is young enough. Still all blocks above the higher one are read up to the transaction's
+//! expiration, and say whether it is dead.
 
 use super::api::TronBlock;
 use super::transaction::RefBlock;
 use crate::OddAnswer;
 use alloy::primitives::B256;
 
-/// What a transaction says of its own life.
+/// The life of a transaction, as the transaction states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ExpiringTx {
     /// Its id.
     pub(super) id: B256,
-    /// What it builds on.
+    /// The block that the transaction builds on.
     pub(super) ref_block: RefBlock,
     /// It lands in no block whose parent has this time or a later one, Unix ms.
     pub(super) expiration_ms: u64,
 }
 
-/// What became of a transaction.
+/// The fate of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TxFate {
     /// It is in this irrevocable block.
@@ -48,8 +48,8 @@ pub(super) struct BlockTime {
     pub(super) time_ms: u64,
 }
 
-/// A block that does not fit those before it: somebody is on another chain, or lies. What was read
-/// of such a chain proves nothing.
+/// A block that does not fit those before it: somebody is on another chain, or lies. Blocks that were read of such
+/// a chain prove nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Misfit {
     /// It is not the block that comes next, or its id holds another number.
@@ -72,7 +72,7 @@ impl From<Misfit> for OddAnswer {
 /// So many blocks are between two whose low numbers are the same.
 const ROUND: u64 = 0x1_0000;
 
-/// How far the irrevocable blocks have been read for one transaction. Only ever reads on.
+/// The reading of irrevocable blocks for one transaction. A scan only ever reads on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scan {
     tx: ExpiringTx,
@@ -119,7 +119,7 @@ impl Scan {
         next.filter(|number| *number <= solid)
     }
 
-    /// What became of the transaction, if that is known.
+    /// Returns the fate of the transaction, if it is known.
     pub(super) fn fate(&self) -> Option<TxFate> {
         match self.reached {
             ReadUpTo::End(fate) => Some(fate),

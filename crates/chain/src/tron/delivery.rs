@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What one answer says about the call that it answers.
+/// The meaning of one answer for the call that it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BroadcastMeaning {
     /// The node has put the transaction into its pool. It can still drop it.
@@ -24,8 +24,8 @@ enum BroadcastMeaning {
     Not(Objection),
 }
 
-/// What the codes mean; whatever is not here is [`BroadcastMeaning::Maybe`]. The second column is what the
-/// message begins with; the first row that fits counts.
+/// The meanings of the codes; a code that is not here is [`BroadcastMeaning::Maybe`]. The second column is the
+/// beginning of the message; the first row that fits counts.
 ///
 /// java-tron: framework/.../core/Wallet.java, `broadcastTransaction`. `CONTRACT_EXE_ERROR` and
 /// `OTHER_ERROR` are left out on purpose: they also follow after the transaction was pooled.
@@ -52,13 +52,13 @@ const ANSWERS: [(&str, &str, BroadcastMeaning); 13] = [
 
 const KNOWN: &str = "DUP_TRANSACTION_ERROR";
 
-/// How many transactions that nodes took are remembered.
+/// Number of transactions taken by nodes that are remembered.
 const KEPT: usize = 512;
 
 const BUSY: BroadcastMeaning = BroadcastMeaning::Not(Objection::Busy);
 
-/// How a node says that it does not take broadcasts at all.
-/// java-tron: framework/.../services/filter/HttpApiAccessFilter.java
+/// Beginning of a node's words that it does not take broadcasts at all. java-tron:
+/// framework/.../services/filter/HttpApiAccessFilter.java
 const DISABLED: &str = "this API is unavailable due to config";
 
 impl TronChain {
@@ -102,8 +102,8 @@ impl Taken {
         }
     }
 
-    /// Whether a node that took the transaction says that it has it: from any other that may mean that it was
-    /// refused there before.
+    /// Returns true if a node that took the transaction says that it has it: from any other node, the same answer
+    /// may mean that the transaction was refused there before.
     fn is_known_again(&self, by: (NodeId, B256), said: &Result<Broadcast, AskError>) -> bool {
         let known = |said: &Broadcast| said.code == KNOWN && said.txid == Some(by.1);
         said.as_ref().is_ok_and(known) && self.0.lock().contains(&by)
@@ -130,8 +130,8 @@ fn together(said: Vec<Delivery>, needed: usize) -> Delivery {
         .unwrap_or_else(|| Delivery::Unknown("no node answered in time".to_owned()))
 }
 
-/// What one answer weighs beside others: an acceptance decides; a silence outweighs objections; what
-/// is said of the transaction outweighs what is said of the node.
+/// Returns the weight of one answer beside others: an acceptance decides; a silence outweighs objections; an
+/// objection to the transaction outweighs one about the node.
 fn weight(one: &Delivery) -> u8 {
     match one {
         Delivery::Accepted => 4,
@@ -142,7 +142,7 @@ fn weight(one: &Delivery) -> u8 {
     }
 }
 
-/// What an answer to the offer of `ours` means.
+/// Returns the meaning of an answer to the offer of `ours`.
 pub(super) fn judge(said: Result<&Broadcast, &AskError>, ours: B256) -> Delivery {
     let said = match said {
         Ok(said) => said,

@@ -54,7 +54,7 @@ impl TronChain {
         Ok(draft)
     }
 
-    /// What an ordinary batch may cost now: one like the last that was drafted.
+    /// Returns the possible cost of an ordinary batch now: one like the last that was drafted.
     pub(super) fn ordinary(&self, head: &TronHead) -> Spend {
         let last = self.last_draft.lock();
         let fee_limit = fee_limit(&last.estimate, &head.prices, self.energy_rules());
@@ -99,14 +99,14 @@ impl TronChain {
         self.account.profile.encode(charges, &self.computed(head))
     }
 
-    /// What the Signer itself puts into a call.
+    /// Returns the values that the Signer itself puts into a call.
     pub(super) fn computed(&self, head: &TronHead) -> Computed {
         let wait = self.parts.config.billing.deadline.as_secs();
         let deadline = head.pulse.head_time.saturating_add(wait);
         Computed { deadline, signer: self.account.facts.signer }
     }
 
-    /// How long after the head's time a transaction can land, ms.
+    /// Returns the time after the head's time within which a transaction can land, ms.
     pub(super) fn life_ms(&self) -> u64 {
         let life = u64::try_from(self.parts.config.expiry.as_millis()).unwrap_or(u64::MAX);
         life.min(LONGEST_LIFE_MS)
@@ -123,11 +123,11 @@ impl TronChain {
     }
 }
 
-/// What the last billing that was drafted used: the next is taken to be like it.
+/// The estimate and size of the last billing that was drafted: the next is taken to be like it.
 #[derive(Debug)]
 pub(super) struct LastDraft {
     pub(super) estimate: Estimate,
-    /// How long it was, bytes.
+    /// Size of the transaction, bytes.
     size: usize,
 }
 
@@ -138,11 +138,11 @@ impl Default for LastDraft {
     }
 }
 
-/// Whom a transaction calls, and with what.
+/// The address that a transaction calls, and the input of the call.
 pub(super) struct ContractCall {
     pub(super) to: Address,
     pub(super) data: Vec<u8>,
-    /// What the data is read by before it is signed.
+    /// The profile by which the data is read before it is signed.
     pub(super) profile: Arc<Profile>,
     /// The place whose earlier attempts are dead, if it is for another attempt.
     pub(super) instead: Option<u64>,
@@ -157,7 +157,7 @@ pub(super) struct TronDraft {
     spend: Spend,
     /// The money that is set aside for it.
     reserved: SetAside<SpendOf>,
-    /// What the call is read by before it is signed.
+    /// The profile by which the call is read before it is signed.
     profile: Arc<Profile>,
     signing: Arc<SigningContext>,
 }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How far the newest irrevocable block may be behind the newest before nothing is signed, ms. About
-/// a minute is usual (19 blocks); what is signed while finality stands still stays undecided.
+/// Longest lag of the newest irrevocable block behind the newest before nothing is signed, ms. About a minute is
+/// usual (19 blocks); transactions that are signed while finality stands still stay undecided.
 const SOLID_TOLERANCE_MS: u64 = 600_000;
 
 /// The same where providers tell different irrevocable blocks, ms: one that is behind, or that lies for once, is
@@ -37,23 +37,23 @@ pub(super) struct Tip {
 #[derive(Clone, Debug)]
 pub(super) struct TronHead {
     pub(super) pulse: Pulse,
-    /// How far the chain has come.
+    /// The newest block of the chain.
     pub(super) newest: Tip,
     /// The newest block that as many providers as have to agree call irrevocable.
     pub(super) solid: TronBlock,
     /// At which height providers tell different irrevocable blocks, since none was told alike.
     pub(super) parted: Option<u64>,
-    /// What the signing account has, as each fit node tells it.
+    /// The means of the signing account, as each fit node tells them.
     pub(super) means: Vec<AccountMeans>,
-    /// What each fit node told.
+    /// The look of each fit node.
     nodes: Vec<(NodeId, TronLook)>,
     /// Why the signing key cannot sign alone, where as many providers as have to agree say so.
     pub(super) not_alone: Option<Authority>,
     pub(super) prices: Prices,
-    /// How long a simulation of more than one charge may take as seen from here; none where the nodes
-    /// do not tell what the chain allows.
+    /// Longest time that a simulation of more than one charge may take as seen from here; none if the nodes do not
+    /// tell what the chain allows.
     pub(super) longest_run: Option<Duration>,
-    /// How far the newest block may be from this machine's clock before nothing is signed.
+    /// Longest gap between the newest block and this machine's clock before nothing is signed.
     clock_tolerance: Duration,
     seen: Instant,
 }
@@ -84,13 +84,13 @@ impl TronHead {
 }
 
 impl TronHead {
-    /// What this node told; none where it was not asked.
+    /// Returns the look of this node; none if the node was not asked.
     pub(super) fn told_by(&self, node: NodeId) -> Option<&TronLook> {
         self.nodes.iter().find(|(id, _)| *id == node).map(|(_, look)| look)
     }
 
-    /// Whether a simulation of so many charges took so long that a block might stop it. One charge is
-    /// as little as can be asked for: nothing is gained by asking for less.
+    /// Returns true if a simulation of so many charges took so long that a block might stop it. One charge is as
+    /// little as can be asked for: nothing is gained by asking for less.
     pub(super) fn too_long(&self, took: Duration, charges: usize) -> bool {
         charges > 1 && self.longest_run.is_some_and(|longest| took > longest)
     }
@@ -118,7 +118,7 @@ impl TronChain {
         self.parts.config.poll_interval.saturating_mul(2)
     }
 
-    /// What every request hears, as far as the last look tells.
+    /// Returns the error that every request hears, as far as the last look tells.
     pub(super) fn unready_now(&self) -> Option<ChainError> {
         self.could_bill(&*self.head.last()?).err()
     }
@@ -136,7 +136,7 @@ impl TronChain {
         affordable(&self.last_draft.lock().estimate, &head.prices, self.energy_rules())
     }
 
-    /// What the account can still pay.
+    /// Returns the purse of the account, the amount that it can still pay.
     pub(super) fn purse(&self, head: &TronHead) -> Result<Purse, ChainError> {
         let ordinary = SpendOf::draft(self.ordinary(head));
         let purse = self.promises.purse(ordinary, &head.means, self.parts.fleet.needed());
@@ -147,7 +147,7 @@ impl TronChain {
         self.head_of(self.looks().await).await
     }
 
-    /// What the nodes tell together.
+    /// Returns the head that the nodes tell together.
     async fn head_of(
         &self,
         told: Vec<(NodeId, Result<TronLook, ChainError>)>,
@@ -164,7 +164,7 @@ impl TronChain {
         Ok(TronHead { parted, not_alone, ..head })
     }
 
-    /// What was learnt of another chain is nothing of this one.
+    /// Forgets what was learnt of another chain: it says nothing of this one.
     fn forget_another_chain(&self) {
         if self.parts.fleet.all_on_wrong_chain().is_some() {
             self.head.forget();
@@ -172,8 +172,8 @@ impl TronChain {
         }
     }
 
-    /// The highest block that as many providers as have to agree call irrevocable, each by the same
-    /// id. What was irrevocable once stays so; where too few answer, nothing new is.
+    /// Returns the highest block that as many providers as have to agree call irrevocable, each by the same id. A
+    /// block that was irrevocable once stays so; if too few providers answer, no new block is.
     async fn solid_head(
         &self,
         looks: &[(NodeId, TronLook)],
@@ -228,15 +228,15 @@ impl TronChain {
     }
 }
 
-/// What providers tell of one irrevocable block.
+/// The providers' answers about one irrevocable block.
 enum ToldOfBlock {
     Alike(TronBlock),
     Differently,
     ByTooFew,
 }
 
-/// What the looks tell together, besides what is irrevocable. The head is the highest that two nodes
-/// have reached, where there are two; prices are medians, so that no single node sets them.
+/// Combines the looks, besides what is irrevocable. The head is the highest block that two nodes have reached,
+/// where there are two; prices are medians, so that no single node sets them.
 fn together(
     looks: Vec<(NodeId, TronLook)>,
     solid: TronBlock,
@@ -255,7 +255,7 @@ fn together(
     };
     let means = each().map(|look| look.means(prices)).collect();
     let cpu_ms = median(each().filter_map(|look| look.cpu_ms));
-    // Whoever answers a simulation is not known, so the longest way counts.
+    // The node that answers a simulation is not known, so the longest way counts.
     let way = each().map(|look| look.way).max().unwrap_or_default();
     let longest_run = cpu_ms.map(|ms| {
         let percent = config.fees.max_run_percent;

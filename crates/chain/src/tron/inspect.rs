@@ -1,4 +1,4 @@
-//! What `check` wants to know about a TRON chain.
+//! The findings that `check` asks of a TRON chain.
 
 mod doors;
 mod energy;
@@ -17,7 +17,7 @@ use alloy::primitives::U256;
 use async_trait::async_trait;
 use billing::{Family, coins};
 
-/// How far the irrevocable blocks usually lag at most: 19 of 27 producers have to build on one.
+/// Longest usual lag of the irrevocable blocks: 19 of 27 producers have to build on one.
 const USUAL_LAG: u64 = 40;
 
 #[async_trait]

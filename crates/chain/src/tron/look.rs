@@ -1,5 +1,5 @@
-//! Where the transactions of undecided batches stand: every node that counts is asked for its
-//! testimony, and what they say together is concluded elsewhere.
+//! The look for the transactions of undecided batches: every node that counts is asked for its testimony, and the
+//! conclusion from all testimonies is drawn elsewhere.
 
 use super::TronChain;
 use super::api::{CallResult, Side, TronBlock, TxInfo};
@@ -23,10 +23,10 @@ use futures_util::{StreamExt, stream};
 use tracing::{debug, warn};
 use tron_primitives::block::{ProvenBlock, ProvenTransaction};
 
-/// How many batches are asked about at once.
+/// Number of batches that are asked about at once.
 const AT_ONCE: usize = 8;
 
-/// How many blocks are read at most in one look. The next look reads on.
+/// Highest number of blocks read in one look. The next look reads on.
 const BLOCKS_AT_MOST: usize = 240;
 
 /// The testimonies of one look, by node.
@@ -70,8 +70,8 @@ impl TronChain {
         sightings
     }
 
-    /// What the nodes say of a batch, and, where that decides nothing and its time is over, what the
-    /// irrevocable blocks prove.
+    /// Concludes the fate of a batch from the nodes' words and, if they decide nothing and the batch's time is
+    /// over, from the proof of the irrevocable blocks.
     async fn fate(
         &self,
         case: &Case,
@@ -93,8 +93,8 @@ impl TronChain {
         self.borne_out(case, fate, &said, (head, budget)).await
     }
 
-    /// What is left of a fate once its block has to prove it. Only a block that enough witnesses stand
-    /// on ends a batch, and how the call went is the block's word.
+    /// Returns the part of a fate that is left once its block has to prove it. Only a block that enough witnesses
+    /// stand on ends a batch, and the block's word decides how the call went.
     async fn borne_out(
         &self,
         case: &Case,
@@ -109,7 +109,7 @@ impl TronChain {
         };
         let block = self.solid.get(&self.parts.fleet, number, number, budget).await;
         let support = match &block {
-            // What leads to one block proves nothing about another of the same number.
+            // Blocks that lead to one block prove nothing about another of the same number.
             Some(block) if read.is_some_and(|read| read != block.header().id()) => Support::Refuted,
             Some(block) => self.support(number, block.header().id(), head).await,
             None => Support::NotYet,
@@ -135,7 +135,7 @@ impl TronChain {
         }
     }
 
-    /// A landing as its block has it. Whoever told otherwise lied, and nothing is concluded.
+    /// Returns a landing as its block has it. If nodes told otherwise, they lied, and nothing is concluded.
     fn told_by_the_block(
         &self,
         landing: Landing,
@@ -196,7 +196,7 @@ impl TronChain {
         (fate, who(disputed).collect())
     }
 
-    /// What every node that counts testifies about a batch.
+    /// Collects the testimony of every node that counts about a batch.
     async fn testimonies(&self, case: Option<&Case>, head: &TronHead) -> Testimonies {
         let Some(case) = case else { return Vec::new() };
         let mut said: Testimonies =
@@ -330,7 +330,8 @@ impl TronChain {
         fate
     }
 
-    /// What a fate means for a slot; `late` is whether the newest block is past its time.
+    /// Returns the sighting that a fate means for a slot; `late` is true if the newest block is past the slot's
+    /// time.
     fn sighting<A: AsRef<Attempt>>(&self, slot: &Slot<A>, fate: BatchFate, late: bool) -> Sighting {
         match fate {
             BatchFate::Absent if late => Sighting::Absent(Standing::Late),

@@ -1,4 +1,4 @@
-//! What each node tells in one look: its newest blocks, the account, prices, and what is deployed.
+//! The look of each node: its newest blocks, the account, prices, and the deployed contracts.
 
 use super::TronChain;
 use super::api::{Api, Authority, Parameters, Resources, Side, TronBlock};
@@ -9,19 +9,19 @@ use ::node::{HeadSeen, NodeId, reached_by};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long what is deployed, and prices, are taken to be the same, unless an exchange breaks or the
-/// chain's maintenance passes before.
+/// Time for which deployed contracts and prices are taken to be the same, unless an exchange breaks or the chain's
+/// maintenance passes before.
 const RECHECK: Duration = Duration::from_mins(10);
 
-/// What a node turned out to know, and what it says that its chain has voted for.
+/// The facts that a node turned out to know, and the chain's voted parameters as it tells them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TronNodeFacts {
-    /// Whether there is a contract at the billing contract's address.
+    /// True if there is a contract at the billing contract's address.
     pub(super) contract: bool,
-    /// Whether there is a contract at the aggregator's address.
+    /// True if there is a contract at the aggregator's address.
     pub(super) multicall: bool,
     prices: Prices,
-    /// How long a block lets one transaction compute, ms; none where the node does not tell.
+    /// Time for which a block lets one transaction compute, ms; none if the node does not tell.
     cpu_ms: Option<u64>,
     /// When prices change next, Unix ms.
     maintenance_ms: u64,
@@ -29,26 +29,26 @@ pub(super) struct TronNodeFacts {
     breaks: u64,
 }
 
-/// What one node tells.
+/// The answers of one node in one look.
 #[derive(Clone, Debug)]
 pub(super) struct TronLook {
     pub(super) newest: TronBlock,
     /// The newest irrevocable block.
     pub(super) solid: TronBlock,
-    /// What the signing account has, with the effects of what waits in the node's pool.
+    /// The means of the signing account, with the effects of transactions that wait in the node's pool.
     means: MeansAt,
     /// When the account was last used, what waits in the node's pool included, Unix ms of blocks.
     pub(super) used_ms: u64,
-    /// What the signing key may do alone.
+    /// The authority of the signing key alone.
     pub(super) own_key: Authority,
     pub(super) prices: Prices,
-    /// How long a block lets one transaction compute, ms; none where the node does not tell.
+    /// Time for which a block lets one transaction compute, ms; none if the node does not tell.
     pub(super) cpu_ms: Option<u64>,
-    /// How long the way to the node and back takes, with a question that costs it nothing.
+    /// Time of the way to the node and back, with a question that costs the node nothing.
     pub(super) way: Duration,
 }
 
-/// What an account has, and the newest block when that was asked.
+/// The means of an account, and the newest block when they were asked for.
 #[derive(Clone, Copy, Debug)]
 struct MeansAt {
     block: u64,
@@ -69,7 +69,7 @@ impl TronLook {
 }
 
 impl TronChain {
-    /// What every node tells.
+    /// Returns the look of every node.
     pub(super) async fn looks(&self) -> Vec<(NodeId, Result<TronLook, ChainError>)> {
         let passed = self.head.last().map_or(0, |head| head.newest.time_ms);
         self.parts.fleet.survey(|id| self.look_at(id, passed)).await
@@ -94,7 +94,7 @@ impl TronChain {
         Ok(TronLook { newest, solid, means, used_ms, own_key, prices, cpu_ms, way })
     }
 
-    /// What every node tells beyond `before`.
+    /// Asks every node for what it tells beyond `before`.
     pub(super) async fn glances(
         &self,
         before: &[(NodeId, TronLook)],
@@ -141,8 +141,9 @@ impl TronChain {
         Ok((newest, way))
     }
 
-    /// What the fit nodes know together; they are asked when nothing is known. A contract is there
-    /// when any says so; the aggregator is used when two say that it is there, or all there are.
+    /// Returns the deployed contracts that the fit nodes know together; asks the nodes when nothing is known. A
+    /// contract is there when any node says so; the aggregator is used when two nodes, or all there are, say that
+    /// it is there.
     pub(super) async fn ready(&self) -> Result<Deployed, ChainError> {
         self.current().await?;
         self.deployed()
@@ -205,7 +206,7 @@ impl TronChain {
     }
 }
 
-/// What is deployed.
+/// Deployed contract code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deployed {
     /// The billing contract.

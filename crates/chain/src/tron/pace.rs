@@ -1,4 +1,4 @@
-//! How many charges fit into the CPU time of one transaction, by what was seen. Pure: time comes in.
+//! The number of charges that fit into the CPU time of one transaction, by what was seen. Pure: time comes in.
 //!
 //! A block stops a call that takes its producer longer than the chain allows, takes the whole fee limit,
 //! and charges nobody. No simulation foretells that: it runs on another machine, at another moment. So a
@@ -18,28 +18,28 @@ const FEW: usize = 3;
 const SIMULATED_MS: i64 = 600_000;
 const BURNT_MS: i64 = 3_600_000;
 
-/// How long after a stop a larger simulation is tried again, ms; and how long after the lane was closed a probe is
-/// made, and again until one passes. Twice as long
-/// after each further transaction that a block stops, since a simulation may pass where blocks do not.
+/// Time after a stop until a larger simulation is tried again, ms; also the time from the closing of the lane to a
+/// probe, and from one probe to the next until one passes. Doubles after each further transaction that a block
+/// stops, since a simulation may pass where blocks do not.
 const PROBE_MS: i64 = 10_000;
 
 /// The longest time between two probes, ms.
 const LONGEST_MS: i64 = 3_600_000;
 
-/// How many ends are remembered, so that none counts twice.
+/// Number of ends that are remembered, so that none counts twice.
 const KEPT: usize = 256;
 
 /// A billing transaction that failed in an irrevocable block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Burnt {
     pub(super) id: B256,
-    /// How many charges were in it.
+    /// Number of charges in the transaction.
     pub(super) charges: usize,
-    /// What it called the contract with.
+    /// Call data of the transaction.
     pub(super) calldata: Bytes,
-    /// What it cost, sun.
+    /// Cost of the transaction, sun.
     pub(super) fee: u64,
-    /// Whether it took too long.
+    /// True if the transaction took too long.
     pub(super) out_of_time: bool,
     /// When that was noticed, Unix ms.
     pub(super) at_ms: i64,
@@ -50,15 +50,15 @@ pub(super) struct Burnt {
 pub(super) struct Probe {
     /// The call that was stopped.
     pub(super) calldata: Bytes,
-    /// How many of its charges to run.
+    /// Number of the call's charges to run.
     pub(super) charges: usize,
 }
 
-/// What is known of what passes.
+/// The knowledge of the calls that pass.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CpuPace {
     ceiling: Option<Ceiling>,
-    /// How many transactions in a row blocks stopped, of those since one went through.
+    /// Number of transactions that blocks stopped in a row since one went through.
     row: usize,
     /// The newest that a block stopped, while nothing is signed for it.
     closed: Option<Halt>,
@@ -88,12 +88,12 @@ struct Ceiling {
 struct Tries {
     /// When the next may be made, Unix ms.
     due_ms: i64,
-    /// How many charges all of them had at least.
+    /// Lowest number of charges in any of these simulations.
     charges: usize,
     passed: usize,
 }
 
-/// What may be done with so many charges.
+/// The ruling on so many charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PaceRuling {
     /// They may be signed, if a simulation passes.
@@ -125,8 +125,9 @@ impl CpuPace {
         self.ceiling.map_or(usize::MAX, |ceiling| ceiling.at(now_ms))
     }
 
-    /// Whether so many may be signed. What nodes alone have stopped is tried again from time to time: a simulation
-    /// costs nothing, and a node that was just started stops what passes a moment later.
+    /// Rules on whether so many charges may be signed. A size that nodes alone have stopped is tried again from
+    /// time to time: a simulation costs nothing, and a node that was just started stops a call that passes a moment
+    /// later.
     pub(super) fn admits(&mut self, charges: usize, now_ms: i64) -> PaceRuling {
         if charges <= self.most(now_ms) {
             return PaceRuling::Sign;
@@ -163,7 +164,7 @@ impl CpuPace {
         u64::try_from(wait_ms).unwrap_or(0).div_ceil(1000).max(1)
     }
 
-    /// How often a call has to pass before it is signed: more often after a block has stopped one.
+    /// Returns the number of times that a call has to pass before it is signed: more after a block has stopped one.
     pub(super) fn passes(&self) -> usize {
         if self.row == 0 { 1 } else { FEW }
     }
@@ -223,7 +224,7 @@ impl CpuPace {
         self.burnt
     }
 
-    /// What to try, if that is due.
+    /// Returns the probe to try, if one is due.
     pub(super) fn probe(&self, now_ms: i64) -> Option<Probe> {
         self.closed.as_ref().filter(|stop| now_ms >= stop.due_ms).map(|stop| stop.probe.clone())
     }

@@ -1,6 +1,5 @@
-//! What the chain says about a batch before it is signed: funds, and the billing call run as it
-//! would be sent, on the state of the head. One round trip, unless the call fails as a whole and the
-//! culprits must be named.
+//! The chain's word on a batch before it is signed: funds, and the billing call run as it would be sent, on the
+//! state of the head. One round trip, unless the call fails as a whole and the culprits must be named.
 //!
 //! The node's head includes what waits in its own pool, run at time zero. So a run may miss a batch
 //! that is under way: against that stand our own claims, not the simulation.
@@ -20,14 +19,14 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::warn;
 
-/// What every run of one preflight shares.
+/// The data that every run of one preflight shares.
 struct TronPreflight<'a> {
     chain: &'a TronChain,
     api: Api<'a>,
     contract: Address,
     head: Arc<TronHead>,
     charges: &'a [Charge],
-    /// Whether so many were stopped lately, and are only tried.
+    /// True if so many charges were stopped lately, and are only tried.
     tries: bool,
 }
 
@@ -72,7 +71,7 @@ impl Simulator for TronPreflight<'_> {
     }
 }
 
-/// What became of a run.
+/// The result of a run.
 enum Tried {
     Ran(Simulated),
     Stopped(Excess),
@@ -139,7 +138,7 @@ impl TronPreflight<'_> {
         Ok(Tried::Stopped(stop))
     }
 
-    /// How many of a group that is stopped would fit: halves, until one is not stopped.
+    /// Finds out how many of a group that is stopped would fit: halves the group until a part is not stopped.
     async fn too_large(&self, places: &[usize], stop: Excess) -> ChainError {
         let mut part = places;
         loop {

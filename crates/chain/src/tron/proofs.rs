@@ -18,13 +18,13 @@ use tron_primitives::answer::BlockAnswer;
 use tron_primitives::block::{Producer, ProvenBlock, ProvenHeader};
 use tron_primitives::finality::{MOST_WITNESSES, Witnesses};
 
-/// How many headers are asked for at once.
+/// Number of headers that are asked for at once.
 const AT_ONCE: usize = 6;
 
 /// The first list of witnesses is read from so many blocks: two rounds of 27.
 const FIRST_BLOCKS: u64 = 54;
 
-/// Whether a block can be relied on.
+/// The reliability of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Support {
     /// Enough witnesses stand on it.
@@ -94,7 +94,7 @@ impl TronChain {
         *self.solid_due.lock() = due;
     }
 
-    /// Whether enough witnesses stand on the block with this number and id.
+    /// Finds out whether enough witnesses stand on the block with this number and id.
     pub(super) async fn support(&self, number: u64, id: B256, head: &TronHead) -> Support {
         if self.vouched.lock().at(number).is_none() {
             self.vouch(number, head).await;
@@ -167,7 +167,8 @@ impl TronChain {
                     break;
                 }
                 if walk.read(&header).is_err() {
-                    // What it has shown may be of a fork that it has left: then it is asked anew.
+                    // The headers that the node has shown may be of a fork that it has left: then the node is asked
+                    // anew.
                     self.shown.lock().forget(node);
                     // Above the irrevocable blocks the chain may just have changed, and a node that
                     // was on a fork may just have left it.
@@ -233,9 +234,9 @@ impl TronChain {
         }
     }
 
-    /// Sees to it that the witnesses are known. Where no list is configured, the first one is read from
-    /// the blocks below the newest that as many providers as have to agree call irrevocable, and as many
-    /// have to show the same: what a header's signature says is not in the block's id.
+    /// Sees to it that the witnesses are known. If no list is configured, the first list is read from the blocks
+    /// below the newest that as many providers as have to agree call irrevocable, and as many providers have to
+    /// show the same list: the content of a header's signature is not in the block's id.
     pub(super) async fn meet_witnesses(&self, head: &TronHead) {
         if self.vouched.lock().is_known() {
             return;
@@ -255,7 +256,7 @@ impl TronChain {
         }
     }
 
-    /// Who made the last rounds of irrevocable blocks, as one node proves them. They end in the block
+    /// Reads who made the last rounds of irrevocable blocks, as one node proves them. The rounds end in the block
     /// that the providers agree on.
     async fn first_witnesses(&self, node: NodeId, head: &TronHead) -> Option<(Witnesses, usize)> {
         let last = head.solid.number;

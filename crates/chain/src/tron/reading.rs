@@ -1,4 +1,4 @@
-//! How far blocks are read without a gap, and what was found in them. Pure.
+//! The reading of blocks without a gap, and the findings in them. Pure.
 
 use super::api::TronBlock;
 use super::death::Misfit;
@@ -7,11 +7,11 @@ use alloy::primitives::B256;
 use billing::Foreign;
 use journal::LearntUpTo;
 
-/// How much earlier reading begins than the journal's knowledge ends, besides a transaction's life:
-/// its times are this machine's, and those of blocks are not.
+/// Time by which reading begins earlier than the journal's knowledge ends, besides a transaction's life: the
+/// journal's times are this machine's, and those of blocks are not.
 const MARGIN_MS: u64 = 600_000;
 
-/// How far the irrevocable blocks are read, and what was found.
+/// The irrevocable blocks read so far, and the findings in them.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     /// When the first block's successors began, Unix ms.
@@ -20,10 +20,10 @@ pub(super) struct Reading {
     /// Unix ms.
     until_ms: u64,
     pub(super) last: Last,
-    /// Whether it is looked at what transactions did.
+    /// True if the effects of transactions are looked at.
     pub(super) judges: bool,
     found: Vec<Foreign>,
-    /// Whether any of them was signed after this process began.
+    /// True if any of the found transactions was signed after this process began.
     rival: bool,
 }
 
@@ -86,7 +86,7 @@ impl Reading {
         Ok(())
     }
 
-    /// What was found is known by now.
+    /// Forgets the findings, which are known by now.
     pub(super) fn forget_found(&mut self) {
         self.found.clear();
     }

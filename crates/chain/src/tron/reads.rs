@@ -1,5 +1,6 @@
-//! What wallets hold and allow, and what the contract's lookup says: in one read that deploys nothing.
-//! Where that does not tell everything, in calls of Multicall3 if there is one, else one by one.
+//! The reads of the wallets' balances and allowances, and of the contract's lookup: in one read that deploys
+//! nothing. If that read does not tell everything, the rest is read in calls of Multicall3 if there is one, else
+//! one by one.
 
 use super::TronChain;
 use super::api::{Api, CALLS_AT_ONCE};
@@ -17,13 +18,13 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How many reads tell the funds of one customer: balance and allowance.
+/// Number of reads that tell the funds of one customer: balance and allowance.
 const READS_OF_FUNDS: usize = 2;
 
-/// How long a node that refused to run creation code is asked in other ways.
+/// Time for which a node that refused to run creation code is asked in other ways.
 const ASK_AGAIN: Duration = Duration::from_mins(10);
 
-/// What became of a read of many things at once.
+/// The result of a read of many things at once.
 enum BatchRead<A> {
     All(Vec<Option<A>>),
     /// The node stopped it.
@@ -49,7 +50,7 @@ fn answered<Q: Halved>(
 
 /// Questions to the reader, all of one kind.
 trait Halved: Sized {
-    /// What one answer is.
+    /// The type of one answer.
     type Answer;
 
     fn halves(&self) -> Option<[Self; 2]>;
@@ -117,8 +118,8 @@ impl TronChain {
         Ok(asked.looked(profile, answers))
     }
 
-    /// What every charge's wallet holds and allows the contract. None where the token does not
-    /// answer as a token does.
+    /// Reads what every charge's wallet holds and allows the contract. None where the token does not answer as a
+    /// token does.
     pub(super) async fn funds(
         &self,
         api: Api<'_>,
@@ -195,8 +196,8 @@ impl TronChain {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Reads through the aggregator; in halves where the node stops the call. What fails among others
-    /// is read once more alone: one that burns all energy lets those after it fail, too.
+    /// Reads through the aggregator; in halves if the node stops the call. A read that fails among others is made
+    /// once more alone: a read that burns all energy lets those after it fail, too.
     async fn read_together(
         &self,
         api: Api<'_>,

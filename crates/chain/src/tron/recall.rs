@@ -1,9 +1,9 @@
 //! Transactions of our account that an old copy of the journal may not know, found in the
 //! irrevocable blocks.
 //!
-//! TRON counts no transactions of an account, so nothing tells how many are missing. What was signed
-//! before this process began dies within the life that is signed here: once the irrevocable blocks
-//! are read without a gap up to that time, all of it is found or can never land.
+//! TRON counts no transactions of an account, so nothing tells how many are missing. Any transaction signed before
+//! this process began dies within the life that is signed here: once the irrevocable blocks are read without a gap
+//! up to that time, all such transactions are found or can never land.
 
 use super::TronChain;
 use super::api::{CallResult, Side, TronBlock};
@@ -27,10 +27,10 @@ use tron_primitives::address::{prefixed, unprefixed};
 use tron_primitives::block::{ProvenBlock, ProvenTransaction};
 use tron_primitives::messages::{Raw, TRIGGER, TriggerSmartContract};
 
-/// How many blocks are read at most in one call.
+/// Highest number of blocks read in one call.
 const BLOCKS_AT_MOST: u64 = 120;
 
-/// How many blocks are asked for at once.
+/// Number of blocks that are asked for at once.
 const AT_ONCE: u64 = 6;
 
 /// Blocks are at least so far apart, ms. java-tron: common/.../core/config/Parameter.java,
@@ -46,8 +46,8 @@ pub(super) struct OwnCall {
     pub(super) expires_ms: u64,
 }
 
-/// What a transaction of `owner` calls; none where it calls no contract, or is another's. Read loosely:
-/// what we would not sign may have charged somebody all the same.
+/// Reads the call of a transaction of `owner`; none if the transaction calls no contract, or is another's. Reads
+/// loosely: a call that we would not sign may have charged somebody all the same.
 pub(super) fn call_by(owner: Address, raw_data: &[u8]) -> Option<OwnCall> {
     let raw = Raw::decode(raw_data).ok()?;
     let expires_ms = u64::try_from(raw.expiration).unwrap_or_default();
@@ -132,7 +132,8 @@ impl TronChain {
         self.proceed(&mut state, reading, &head).await
     }
 
-    /// What was read is learnt, also what has landed since this process began.
+    /// Forgets the findings that were read, which are learnt by now, also those that have landed since this process
+    /// began.
     pub(super) async fn forget_what_was_read(&self) {
         *self.reading.lock().await = None;
         if let Some(arriving) = self.arriving.lock().await.as_mut() {
@@ -140,8 +141,8 @@ impl TronChain {
         }
     }
 
-    /// What was signed before now was signed by a head that is not later than this one, or than this
-    /// machine's clock: no other head is signed by. Unix ms.
+    /// Returns the latest time of a head by which anything was signed before now, Unix ms: that head is not later
+    /// than this one, or than this machine's clock, since nothing is signed by any other head.
     fn signed_at_the_latest(&self, head: &TronHead) -> u64 {
         let now_ms = u64::try_from(self.account.clock.unix_ms()).unwrap_or_default();
         head.newest.time_ms.max(now_ms)
@@ -309,7 +310,7 @@ impl TronChain {
         Ok(without_logs(&self.account.profiles, call, succeeded))
     }
 
-    /// What one node records of a transaction in this block, on either side of it.
+    /// Reads one node's record of a transaction in this block, on either side of the node.
     async fn record_in(&self, node: NodeId, id: B256, block: u64) -> Option<Record> {
         for side in [Side::Solidity, Side::Full] {
             let info = self.api_of(node).info(side, id).await.ok().flatten();
@@ -328,8 +329,8 @@ impl TronChain {
     }
 }
 
-/// What a transaction did of which no logs are told. One that succeeded has charged whoever its call
-/// names, or may have; what another contract did with the call is not known at all.
+/// Returns the effect of a transaction of which no logs are told. A transaction that succeeded has charged
+/// everybody whom its call names, or may have; the effect of a call to another contract is not known at all.
 fn without_logs(
     profiles: &KnownProfiles,
     (to, data): (Address, &[u8]),

@@ -1,8 +1,8 @@
 //! Another attempt for a batch whose earlier ones are dead: the same charges, with a new life and a
 //! new deadline.
 //!
-//! Whether they are dead is proven elsewhere. Here is a second look, by time alone: one that no
-//! irrevocable block has outlived can still land, and then nothing is signed, whoever asks.
+//! The proof that the earlier attempts are dead is made elsewhere. This module takes a second look, by time alone:
+//! an attempt that no irrevocable block has outlived can still land, and then nothing is signed, whoever asks.
 
 use super::TronChain;
 use super::constant::ConstantCallOutcome;
@@ -41,7 +41,7 @@ impl TronChain {
         self.draft_of(&head, call, &Estimate { used, charges }, charges)
     }
 
-    /// What the first attempt calls the contract with.
+    /// Returns the data that the first attempt calls the contract with.
     fn call_of_the_dead<A: AsRef<Attempt>>(
         &self,
         slot: &Slot<A>,

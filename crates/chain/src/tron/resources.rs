@@ -1,5 +1,5 @@
-//! What a transaction may use and what that may cost: pure arithmetic over what a simulated call
-//! used, what the chain asks and what the account has. Amounts in sun, sizes in bytes.
+//! The limits and the possible cost of a transaction: pure arithmetic over the use of a simulated call, the chain's
+//! prices and the account's means. Amounts in sun, sizes in bytes.
 //!
 //! A call that runs out of energy burns its whole fee limit and charges nobody, and a node takes it
 //! all the same. So a limit is either high enough or refused here.
@@ -8,18 +8,18 @@ use super::api::Resources;
 use crate::{ChainError, Estimate, TooDear};
 use alloy::primitives::U256;
 
-/// What billing one subscription uses with the reference contract, energy: what an ordinary batch is
-/// taken to use before the first one was drafted.
+/// Energy that billing one subscription uses with the reference contract: an ordinary batch is taken to use as much
+/// before the first one was drafted.
 pub(super) const ONE_CHARGE: Estimate = Estimate { used: 100_000, charges: 1 };
 
-/// How long such a transaction is, bytes.
+/// Size of such a transaction, bytes.
 pub(super) const ONE_CHARGE_BYTES: usize = 700;
 
-/// What the chain counts per transaction on top of its size without `ret`, bytes.
-/// java-tron: chainbase/.../db/BandwidthProcessor.java, `MAX_RESULT_SIZE_IN_TX`.
+/// Size that the chain counts per transaction on top of its size without `ret`, bytes. java-tron:
+/// chainbase/.../db/BandwidthProcessor.java, `MAX_RESULT_SIZE_IN_TX`.
 const RESULT_SIZE: u64 = 64;
 
-/// What the chain asks.
+/// The prices that the chain asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prices {
     /// Per unit of energy, sun.
@@ -30,30 +30,30 @@ pub(super) struct Prices {
     pub(super) max_fee_limit: u64,
 }
 
-/// How much more than a simulation is allowed for.
+/// The margins on top of a simulation, and the ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EnergyRules {
     /// For a step of the contract's energy factor at the next maintenance, percent.
     pub(super) energy_margin_percent: u64,
     /// For a state that differs from the simulated one, percent.
     pub(super) drift_margin_percent: u64,
-    /// What is added on top of both, energy. A contract that isolates failures needs it in hand to
-    /// tell a charge that failed from one that it could not afford to try.
+    /// Energy added on top of both margins. A contract that isolates failures needs this reserve in hand to tell a
+    /// charge that failed from one that it could not afford to try.
     pub(super) energy_reserve: u64,
     /// The highest fee limit that is signed, sun.
     pub(super) max_fee_limit: u64,
 }
 
-/// What a transaction may use.
+/// The limits on a transaction's use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Budget {
     /// Energy, margins included.
     pub(super) energy: u64,
-    /// What that energy costs at most, sun. Caps staked energy too.
+    /// Highest cost of that energy, sun. Caps staked energy too.
     pub(super) fee_limit: u64,
 }
 
-/// What one transaction may cost.
+/// The possible cost of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spend {
     /// Its fee limit, sun.
@@ -96,7 +96,7 @@ pub(super) fn budget(
     Err(TooDear::FeeLimit { wanted: U256::from(wanted), most, ceiling, advice }.into())
 }
 
-/// How many charges that use so much each have room under the ceilings.
+/// Returns the number of charges, each of so much energy, that have room under the ceilings.
 pub(super) fn charges_within(each: u64, prices: &Prices, rules: EnergyRules) -> u64 {
     let bought = most(prices, rules).checked_div(prices.energy).unwrap_or_default();
     let room = u128::from(bought.saturating_sub(rules.energy_reserve));
@@ -114,8 +114,8 @@ pub(super) fn affordable(
     budget(&estimate.alone(&ONE_CHARGE), 1, prices, rules).map(drop)
 }
 
-/// The fee limit of another such batch, sun. Where prices have risen above the ceilings since, the highest
-/// that is allowed: it waits until that is enough.
+/// Returns the fee limit of another such batch, sun. If prices have risen above the ceilings since, returns the
+/// highest fee limit that is allowed: the batch waits until that is enough.
 pub(super) fn fee_limit(estimate: &Estimate, prices: &Prices, rules: EnergyRules) -> u64 {
     let energy = energy_for(estimate, wide(estimate.charges).max(1), rules);
     let wanted = u64::try_from(energy.saturating_mul(prices.energy.into()));
@@ -138,7 +138,8 @@ fn most(prices: &Prices, rules: EnergyRules) -> u64 {
     prices.max_fee_limit.min(rules.max_fee_limit)
 }
 
-/// What these transactions cost at most, together, beside what the account can use without paying, sun.
+/// Returns the highest cost of these transactions together, beside the resources that the account can use without
+/// paying, sun.
 pub(super) fn to_pay(
     spends: impl IntoIterator<Item = Spend>,
     prices: &Prices,
@@ -155,13 +156,13 @@ pub(super) fn to_pay(
     cost(burnt, prices.energy).saturating_add(cost(bytes, prices.bandwidth))
 }
 
-/// What the chain counts for a transaction of `size` bytes.
+/// Returns the bytes that the chain counts for a transaction of `size` bytes.
 pub(super) fn bandwidth(size: usize) -> u64 {
     u64::try_from(size).unwrap_or(u64::MAX).saturating_add(RESULT_SIZE)
 }
 
-/// How many bytes of a transaction are paid for. Each kind of bandwidth pays for all of a transaction or
-/// for none of it.
+/// Returns the number of bytes of a transaction that are paid for. Each kind of bandwidth pays for all of a
+/// transaction or for none of it.
 fn paid_bytes(size: usize, left: &mut Resources) -> u64 {
     let bytes = bandwidth(size);
     if bytes <= left.staked_bandwidth {

@@ -5,7 +5,7 @@ use ::node::NodeId;
 use std::collections::BTreeMap;
 use tron_primitives::answer::BlockAnswer;
 
-/// How many are kept of a node: those that a block needs on top, and as many again.
+/// Number of headers kept of a node: those that a block needs on top, and as many again.
 const KEPT: usize = 64;
 
 /// Headers by node and number.

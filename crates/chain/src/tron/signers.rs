@@ -1,5 +1,5 @@
-//! Who signed which header. Every provider shows the same headers, and more than once: recovering a key
-//! is most of the work of a proof, and depends on nothing but the digest and the signature.
+//! The signers of headers. Every provider shows the same headers, and more than once: recovering a key is most of
+//! the work of a proof, and depends on nothing but the digest and the signature.
 
 use alloy::primitives::{Address, B256, Signature};
 use parking_lot::Mutex;
@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::mem;
 use tron_primitives::block::recover;
 
-/// How many headers are remembered at least, once so many were seen: about an hour and a half.
+/// Lowest number of headers that are remembered, once so many were seen: about an hour and a half.
 const KEPT: usize = 2_048;
 
-/// What was recovered.
+/// The recovered signers.
 #[derive(Debug, Default)]
 pub(super) struct Signers(Mutex<Generations>);
 
@@ -24,7 +24,8 @@ struct Generations {
 }
 
 impl Signers {
-    /// Whose signature it is, from memory where that is known; none where nobody can have made it.
+    /// Returns the signer of a signature, from memory where the signer is known; none if nobody can have made the
+    /// signature.
     pub(super) fn signer_of(&self, digest: &B256, signature: &Signature) -> Option<Address> {
         let key = (*digest, signature.as_bytes());
         if let Some(known) = self.0.lock().get(&key) {

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use tracing::debug;
 use tron_primitives::block::{ProvenBlock, ProvenHeader, ProvenTransaction};
 
-/// How many blocks are kept.
+/// Number of blocks that are kept.
 const KEPT: usize = 512;
 
-/// How many blocks are asked for at once, since whoever needs one will need the next ones too.
+/// Number of blocks that are asked for at once, since a caller that needs one will need the next ones too.
 const AT_ONCE: usize = 6;
 
 /// Blocks that were read.

@@ -1,5 +1,5 @@
-//! What pays for a transaction on TRON, and what those may cost that wait for a block. Nothing on chain
-//! counts an account's transactions, so each is remembered with the block that it was seen in.
+//! The means that pay for a transaction on TRON, and the possible cost of transactions that wait for a block.
+//! Nothing on chain counts an account's transactions, so each is remembered with the block that it was seen in.
 
 use super::TronChain;
 use super::api::Resources;
@@ -10,7 +10,7 @@ use alloy::primitives::{B256, U256};
 use billing::{Attempt, Slot};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one node says that the account has. It tells this with the effects of what waits in its own
+/// The account's means, as one node tells them. The node includes the effects of transactions that wait in its own
 /// pool, which may be counted twice so: that errs on the side of signing less.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AccountMeans {
@@ -18,9 +18,9 @@ pub(super) struct AccountMeans {
     pub(super) block: u64,
     /// Sun.
     pub(super) balance: u64,
-    /// What it can use without paying.
+    /// The resources that the account can use without paying.
     pub(super) resources: Resources,
-    /// What the chain asks.
+    /// The prices that the chain asks.
     pub(super) prices: Prices,
 }
 
@@ -38,7 +38,7 @@ impl Means for AccountMeans {
     }
 }
 
-/// What the newest attempt of a place may cost, or a draft; those before it are dead.
+/// The possible cost of a place's newest attempt, or of a draft; attempts before the newest are dead.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpendOf {
     /// The hash of the attempt; zero for a draft.
@@ -46,7 +46,7 @@ pub(super) struct SpendOf {
     spend: Spend,
     /// The block that it was seen in.
     block: Option<u64>,
-    /// Whether it was looked for already. One that is open is looked for again and again.
+    /// True if the attempt was looked for already. An open attempt is looked for again and again.
     looked_for: bool,
 }
 

@@ -1,5 +1,5 @@
-//! How fast is signed: what blocks stopped for want of time has less signed after it, or nothing until it
-//! is seen to pass. None of it frees a claim or settles anything.
+//! The throttle on signing: if blocks stop a call for want of time, less is signed after it, or nothing until the
+//! call is seen to pass. The throttle frees no claim and settles nothing.
 
 use super::TronChain;
 use super::api::Authority;
@@ -18,10 +18,10 @@ use tracing::{info, warn};
 use tron_primitives::block::ProvenTransaction;
 use tron_primitives::result::{ContractResult, Ending};
 
-/// How often a probe has to pass.
+/// Number of times that a probe has to pass.
 const PROBES: usize = 3;
 
-/// What is known of what passes.
+/// The knowledge of the calls that pass.
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
     pub(super) pace: Mutex<CpuPace>,
@@ -55,7 +55,7 @@ impl TronChain {
         self.parts.burnings.note(self.facts().signer, pace.burnt());
     }
 
-    /// What failures of all accounts of the chain cost today, sun.
+    /// Returns the cost of today's failures of all accounts of the chain, sun.
     pub(super) fn burnt_today(&self) -> u64 {
         self.parts.burnings.today(self.account.clock.unix_ms())
     }
@@ -115,7 +115,7 @@ impl TronChain {
         }
     }
 
-    /// How it ended, in the word of its block.
+    /// Returns the ending of the transaction, in the word of its block.
     fn ending_in_block(&self, landed: &Landed) -> Option<CallEnding> {
         let block = self.solid.kept(landed.block.number)?;
         match block.transaction(landed.hash).map(ProvenTransaction::ending)? {
@@ -139,7 +139,7 @@ impl TronChain {
         }
     }
 
-    /// Whether a call runs to its end in time, whatever it says, every time that it is tried.
+    /// Returns true if a call runs to its end in time, whatever it says, every time that it is tried.
     async fn passes(&self, probe: &Probe, head: &Arc<TronHead>) -> bool {
         let computed = self.computed(head);
         let Ok(call) = self.profile().shorten(&probe.calldata, probe.charges, &computed) else {
@@ -159,7 +159,7 @@ impl TronChain {
     }
 }
 
-/// What is known of a failure. Where nobody told what it cost, it may have cost all that it could.
+/// Returns the known facts of a failure. If nobody told its cost, the failure may have cost all that it could.
 fn burnt(failed: &FailedBilling) -> Burnt {
     let signed = SignedBytes::read(&failed.raw).ok().map(|read| read.unsigned);
     let limit = U256::from(signed.as_ref().map_or(0, |unsigned| unsigned.fee_limit));

@@ -1,4 +1,4 @@
-//! What is remembered of each transaction that is looked for, from one look to the next.
+//! The memory of each transaction that is looked for, from one look to the next.
 
 use super::death::{ExpiringTx, Scan};
 use super::head::TronHead;
@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 /// A transaction that was seen in a block is asked about again when so many more are on top.
 const SEEN_FOR: u64 = 5;
 
-/// What is remembered of each transaction from one look to the next.
+/// The memory of each transaction from one look to the next.
 #[derive(Debug, Default)]
 pub(super) struct Tracks(Mutex<HashMap<B256, Track>>);
 

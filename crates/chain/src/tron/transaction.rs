@@ -45,7 +45,7 @@ pub(crate) struct TronPreimage<'a> {
 }
 
 impl TronPreimage<'_> {
-    /// What it calls with; none where it cannot be read.
+    /// Returns the input of the call; none where it cannot be read.
     pub(crate) fn input(&self) -> Option<Vec<u8>> {
         Some(Unsigned::read(&self.raw_data).ok()?.data)
     }
@@ -62,7 +62,7 @@ impl policy::Unsigned for TronPreimage<'_> {
         Family::Tvm
     }
 
-    /// Whatever [`Unsigned`] has no field for is known to be absent.
+    /// Reads the intent. Anything that [`Unsigned`] has no field for is known to be absent.
     fn intent(&self) -> Result<Intent, Unreadable> {
         let read = Unsigned::read(&self.raw_data)?;
         Ok(Intent {

@@ -1,5 +1,4 @@
-//! What the last look tells of the account's coins, energy and bandwidth, and of prices, for metrics and
-//! warnings.
+//! The account's coins, energy and bandwidth, and the prices, at the last look, for metrics and warnings.
 
 use super::TronChain;
 use super::api::Resources;

@@ -1,16 +1,15 @@
 //! Which irrevocable blocks enough elected witnesses stand on, as far as their headers were read. Pure.
 //!
-//! What a node calls irrevocable is a claim. A block stands when the chain of proven headers that begins
-//! with it was signed by as many witnesses as the node's own rule asks for, and by which witnesses is
-//! known from a list that is followed along the chain ([`tron_primitives::finality`]). Beyond that list
-//! nobody is believed.
+//! A node's word that a block is irrevocable is a claim. A block stands when the chain of proven headers that
+//! begins with it was signed by as many witnesses as the node's own rule asks for, and the witnesses are known from
+//! a list that is followed along the chain ([`tron_primitives::finality`]). Beyond that list nobody is believed.
 
 use alloy::primitives::B256;
 use std::collections::BTreeMap;
 use tron_primitives::block::ProvenHeader;
 use tron_primitives::finality::{Claim, Following, MOST_WITNESSES, Unlinked, Witnesses};
 
-/// How many blocks are remembered to stand: about three hours.
+/// Number of blocks that are remembered to stand: about three hours.
 const KEPT: usize = 4_096;
 
 /// After so many rounds of all witnesses, enough of them would have been seen on most chains.
@@ -19,11 +18,11 @@ pub(super) const ROUNDS: usize = 2;
 /// No walk reads more headers: those of a day.
 const LONGEST: usize = 28_800;
 
-/// What is known of the witnesses, and of the blocks that they stand on.
+/// The knowledge of the witnesses, and of the blocks that they stand on.
 #[derive(Debug, Default)]
 pub(super) struct Vouched {
     list: Option<Witnesses>,
-    /// How many blocks are read at least before those who made them are called strangers.
+    /// Lowest number of blocks that are read before their makers are called strangers.
     patience: usize,
     /// The number of the block up to which the list was followed.
     until: u64,
@@ -37,12 +36,12 @@ impl Vouched {
         Self { list, patience, until: 0, standing: BTreeMap::new() }
     }
 
-    /// Whether it is known who the witnesses are.
+    /// Returns true if the witnesses are known.
     pub(super) fn is_known(&self) -> bool {
         self.list.is_some()
     }
 
-    /// Who the witnesses are, as far as that is known.
+    /// Returns the witnesses, as far as they are known.
     pub(super) fn list(&self) -> Option<&Witnesses> {
         self.list.as_ref()
     }
@@ -93,7 +92,7 @@ pub(super) struct HeaderWalk {
 }
 
 impl HeaderWalk {
-    /// How many more headers than one it takes at least.
+    /// Returns the lowest number of headers needed beyond the first.
     pub(super) fn needed(&self) -> u64 {
         let needed = self.following.witnesses().needed().saturating_sub(1);
         u64::try_from(needed).unwrap_or(u64::MAX)
@@ -129,25 +128,25 @@ impl HeaderWalk {
         self.following.bear_out(claim);
     }
 
-    /// Whether the first block stands.
+    /// Returns true if the first block stands.
     pub(super) fn stands(&self) -> bool {
         self.following.solid().is_some_and(|(number, _)| number >= self.first)
     }
 
-    /// Whether reading on may teach who was elected: the first block stands, and above it are blocks of
+    /// Returns true if reading on may teach who was elected: the first block stands, and above it are blocks of
     /// others than the list has, for no more than two rounds.
     pub(super) fn may_teach(&self) -> bool {
         self.stands() && self.read.len() <= self.patience && self.following.meets_strangers()
     }
 
-    /// Whether everything up to the head was read, and so much that the first block, which is said to be
-    /// irrevocable, would stand, had the witnesses of the list made this chain. Before the head nothing is
-    /// strange: some of them may have made no block for long, and all of them again since.
+    /// Returns true if everything up to the head was read, and so much that the first block, which is said to be
+    /// irrevocable, would stand, had the witnesses of the list made this chain. Before the head nothing is strange:
+    /// some witnesses may have made no block for long, and all of them again since.
     pub(super) fn is_strange(&self, head: u64) -> bool {
         !self.stands() && self.read.len() > self.patience && self.next() > head
     }
 
-    /// Whether it goes no further.
+    /// Returns true if the walk goes no further.
     pub(super) fn is_over(&self) -> bool {
         let teaches = !self.stands() || self.may_teach();
         !teaches || self.read.len() >= LONGEST

@@ -1,5 +1,5 @@
-//! What the account did that is not irrevocable yet, as each node tells by itself: calls in its newest
-//! blocks, and in its pool. One node that tells of a call is enough: it was signed with the account's key.
+//! The account's acts that are not irrevocable yet, as each node tells by itself: calls in its newest blocks, and
+//! in its pool. One node that tells of a call is enough: the call was signed with the account's key.
 
 use super::TronChain;
 use super::api::{Side, TronBlock};
@@ -18,26 +18,26 @@ use std::iter::successors;
 use std::ops::Range;
 use tron_primitives::block::ProvenBlock;
 
-/// How many blocks are read at most since the last that was. What is missed when there are more, irrevocable
-/// blocks tell after a start, and nothing later.
+/// Highest number of blocks read since the last that was read. If there are more, irrevocable blocks tell of the
+/// missed calls after a start, and nothing tells of them later.
 const BLOCKS_AT_MOST: u64 = 600;
 
-/// How many blocks are asked for together: more might be too much for one answer.
+/// Number of blocks that are asked for together: more might be too much for one answer.
 const RANGE: u64 = 8;
 
-/// How many of such questions are asked at once.
+/// Number of such questions that are asked at once.
 const RANGES_AT_ONCE: usize = 2;
 
-/// How many transactions of a pool are asked for at once.
+/// Number of transactions of a pool that are asked for at once.
 const AT_ONCE: usize = 6;
 
-/// How many transactions of a pool are asked for in one look.
+/// Number of transactions of a pool that are asked for in one look.
 const ASKED: usize = 240;
 
-/// How many transactions of others are remembered.
+/// Number of transactions of others that are remembered.
 const KEPT: usize = 8_192;
 
-/// What was read of nodes.
+/// The blocks and pools read of nodes.
 #[derive(Debug, Default)]
 pub(super) struct NewestBlocks {
     read: BTreeMap<NodeId, NewestRead>,
@@ -45,7 +45,7 @@ pub(super) struct NewestBlocks {
     others: BTreeSet<B256>,
 }
 
-/// How far one node's newest blocks are read.
+/// The reading of one node's newest blocks.
 #[derive(Clone, Debug)]
 struct NewestRead {
     last: Last,
@@ -81,7 +81,7 @@ impl NewestRead {
         }
     }
 
-    /// Whether the next blocks up to `newest` can follow what was read.
+    /// Returns true if the next blocks up to `newest` can follow the blocks that were read.
     fn leads_to(&self, newest: &TronBlock) -> bool {
         let reached = self.last.number == newest.number && self.last.id == newest.id;
         let missing = newest.number.saturating_sub(self.last.number);
@@ -89,7 +89,7 @@ impl NewestRead {
     }
 }
 
-/// What one node told.
+/// The answers of one node.
 struct NodeTold {
     young: Young,
     read: NewestRead,
@@ -97,7 +97,8 @@ struct NodeTold {
 }
 
 impl TronChain {
-    /// What every fit node tells. Pools are asked for all but `ours`; where that is none, they are not asked.
+    /// Collects the calls that every fit node tells of. Pools are asked for all but `ours`; if `ours` is none,
+    /// pools are not asked.
     pub(super) async fn young_calls(
         &self,
         ours: Option<&BTreeSet<B256>>,
@@ -117,7 +118,7 @@ impl TronChain {
         for (node, told) in told {
             let NodeTold { young: here, read, others } = match told {
                 Ok(told) => told,
-                // What the others tell of is known all the same.
+                // The calls that the other nodes tell of are known all the same.
                 Err(error) => {
                     young.unread.get_or_insert(error);
                     continue;
@@ -144,7 +145,7 @@ impl TronChain {
         let mut read = read.unwrap_or_else(|| NewestRead::after(&head.solid));
         let unread = || ChainError::from(Unanswered::Unread(head.newest.number));
         let TronLook { newest, used_ms, .. } = head.told_by(node).ok_or_else(unread)?;
-        // What uses the account in a block bears the time of the block before.
+        // A use of the account in a block bears the time of the block before.
         if *used_ms < read.last.time_ms {
             let young = Young { calls: read.tell(&head.solid), ..Young::default() };
             read.nothing_since(&head.solid);
@@ -202,7 +203,7 @@ impl TronChain {
         Ok(Some(read))
     }
 
-    /// Whether these blocks follow what was read.
+    /// Reads these blocks; returns true if they follow the blocks that were read.
     fn reads_blocks(&self, read: &mut NewestRead, blocks: &[ProvenBlock], head: &TronHead) -> bool {
         for proven in blocks {
             let Ok(last) = read.last.followed_by(&TronBlock::from(proven)) else { return false };
@@ -241,7 +242,7 @@ impl TronChain {
         YoungCall { hash, bills, rival_until_ms }
     }
 
-    /// What waits in this node's pool and is neither `ours` nor known to be another's.
+    /// Reads the transactions in this node's pool that are neither `ours` nor known to be another's.
     async fn pool_of(
         &self,
         node: NodeId,
@@ -274,7 +275,7 @@ impl TronChain {
     }
 }
 
-/// What a pool holds besides what is known.
+/// The contents of a node's pool besides the transactions already known.
 #[derive(Default)]
 struct PoolTold {
     calls: Vec<YoungCall>,

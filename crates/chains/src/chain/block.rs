@@ -1,10 +1,10 @@
-//! What a block is: a header, an id that the family computes, and transactions with what became of them.
+//! The parts of a block: a header, an id that the family computes, and transactions with their receipts.
 
 use super::Family;
 use revm::primitives::{Address, B256};
 use std::sync::Arc;
 
-/// What a block says of itself before anything in it is run.
+/// The data that a block states before anything in it is run.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
     /// Height; genesis is 0.
@@ -15,13 +15,13 @@ pub struct Header {
     pub parent_ms: u64,
     /// The id of the block before.
     pub parent: B256,
-    /// Who made it.
+    /// The producer of the block.
     pub producer: Address,
     /// Base fee (wei) on EVM, energy price (sun) on TRON.
     pub price: u64,
     /// Gas limit on EVM; unused on TRON.
     pub gas_limit: u64,
-    /// How many forks there were before it: makes the blocks of a new branch differ from those they replace.
+    /// Number of forks before the block: makes the blocks of a new branch differ from those they replace.
     pub fork: u64,
 }
 
@@ -30,7 +30,7 @@ pub struct Header {
 pub struct Included<F: Family> {
     /// The transaction.
     pub tx: F::Tx,
-    /// What the chain says of it.
+    /// The receipt of the transaction.
     pub receipt: F::Receipt,
 }
 
@@ -45,7 +45,7 @@ pub struct Block<F: Family> {
     pub body: Vec<Included<F>>,
 }
 
-/// Where a transaction is on the chain.
+/// The place of a transaction on the chain.
 #[derive(Clone, Debug)]
 pub struct Place<F: Family> {
     /// The block.

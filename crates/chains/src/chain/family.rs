@@ -1,4 +1,4 @@
-//! What a family of chains has to say so that [`Chain`](super::Chain) can be one of them.
+//! The interface that a family of chains implements so that [`Chain`](super::Chain) can be one of them.
 
 use super::{Block, Header, Included, Pending};
 use crate::state::{Hashes, State};
@@ -12,9 +12,9 @@ use std::sync::Arc;
 pub trait Family: Debug + Sized + Send + Sync + 'static {
     /// A transaction as it waits in the pool: decoded and checked.
     type Tx: Clone + Debug + Send + Sync + 'static;
-    /// What the chain says of an included transaction.
+    /// The receipt of an included transaction.
     type Receipt: Clone + Debug + Send + Sync + 'static;
-    /// What the family keeps per state beside accounts, code and storage.
+    /// The family's data per state beside accounts, code and storage.
     type Ledger: Clone + Debug + Default + Send + Sync + 'static;
 
     /// The transaction's id (hash).
@@ -49,14 +49,14 @@ pub trait Family: Debug + Sized + Send + Sync + 'static {
     fn seal(&self, header: &mut Header, body: &[Included<Self>]) -> B256;
 }
 
-/// Where a transaction is run.
+/// The context in which a transaction is run.
 #[derive(Debug)]
 pub struct Site<'a, F: Family> {
     /// The block that is being made.
     pub header: &'a Header,
     /// The block before it.
     pub parent: &'a Block<F>,
-    /// What is in the block already.
+    /// Transactions already in the block.
     pub body: &'a [Included<F>],
     /// The ids of past blocks.
     pub hashes: &'a dyn Hashes,
@@ -70,7 +70,7 @@ impl<F: Family> Clone for Site<'_, F> {
 
 impl<F: Family> Copy for Site<'_, F> {}
 
-/// What the producer does with a transaction.
+/// The producer's decision on a transaction.
 #[derive(Debug)]
 pub enum Verdict<R> {
     /// It is in the block.

@@ -27,17 +27,17 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T> Pool<T> {
-    /// How often the pool has changed: tells whether something computed from it is out of date.
+    /// Returns how often the pool has changed: tells if something computed from the pool is out of date.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// How many wait.
+    /// Returns how many transactions wait.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether nobody waits.
+    /// Returns true if no transaction waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

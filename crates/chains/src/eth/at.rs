@@ -7,7 +7,7 @@ use crate::state::State;
 use alloy::eips::{BlockId, BlockNumberOrTag, RpcBlockHash};
 use std::sync::Arc;
 
-/// Where something is read or run.
+/// The place at which something is read or run.
 #[derive(Clone, Debug)]
 pub struct At {
     /// The block that a call sees.
@@ -37,7 +37,7 @@ pub fn block(chain: &Chain<Evm>, id: BlockId) -> Option<Arc<Block<Evm>>> {
     found.cloned()
 }
 
-/// Where to read or run. Without a block, at the head.
+/// Returns the place to read or run at. Without a block, the head.
 pub fn at(chain: &Chain<Evm>, id: Option<BlockId>) -> Result<At, Error> {
     let id = id.unwrap_or_default();
     if id.is_pending() {

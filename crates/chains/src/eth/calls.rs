@@ -20,7 +20,7 @@ pub const GAS_CAP: u64 = 50_000_000;
 
 const TRANSFER: u64 = 21_000;
 
-/// What a call returns.
+/// Returns the result of a call.
 pub fn call(chain: &Chain<Evm>, at: &At, call: TransactionRequest) -> Result<Bytes, Error> {
     let tx = tx_env(&at.state, call, GAS_CAP)?;
     let result = run(chain, at, tx, Checks::Off)?.result;
@@ -49,7 +49,7 @@ pub fn estimate(chain: &Chain<Evm>, at: &At, call: TransactionRequest) -> Result
     }
     let ExecutionResult::Success { gas, .. } = done else { return Err(failure(&done)) };
     let (mut too_little, mut enough) = (gas.tx_gas_used().saturating_sub(1), most);
-    // What was refunded has to be there first, and a 64th is kept back at every call.
+    // Gas that is refunded has to be there first, and every call keeps back a 64th.
     let mut next = (gas.total_gas_spent() + 2300) * 64 / 63;
     while too_little + 1 < enough && enough - too_little > enough * 15 / 1000 {
         if next <= too_little || next >= enough {

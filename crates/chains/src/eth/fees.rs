@@ -1,4 +1,4 @@
-//! What gas costs: suggestions and history, from the blocks themselves.
+//! Gas prices: suggestions and history, from the blocks themselves.
 
 use super::at;
 use super::jsonrpc::Error;
@@ -7,10 +7,10 @@ use crate::evm::Evm;
 use alloy::eips::BlockNumberOrTag;
 use alloy::rpc::types::FeeHistory;
 
-/// What is suggested when nobody has paid a tip lately (wei per gas).
+/// Tip that is suggested when no transaction has paid one lately (wei per gas).
 const QUIET_TIP: u128 = 1_000_000_000;
 
-/// How many blocks a suggestion looks back.
+/// Number of blocks a suggestion looks back.
 const LOOK_BACK: u64 = 20;
 
 /// The longest history that is given, blocks; geth's limit.
@@ -26,7 +26,7 @@ pub fn tip(chain: &Chain<Evm>) -> u128 {
     tips.get(tips.len() / 2).copied().unwrap_or(QUIET_TIP).max(1)
 }
 
-/// What a type 0 transaction should offer (wei per gas).
+/// Returns the price that a type 0 transaction should offer (wei per gas).
 pub fn price(chain: &Chain<Evm>) -> u128 {
     u128::from(chain.next_header().price) + tip(chain)
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// What a method came to.
+/// The outcome of a method.
 pub type Answer = Result<Value, Error>;
 
 /// Why there is no result.
@@ -12,9 +12,9 @@ pub type Answer = Result<Value, Error>;
 pub struct Error {
     /// The protocol's number for it.
     pub code: i64,
-    /// What went wrong.
+    /// The failure.
     pub message: String,
-    /// What a call reverted with, hex.
+    /// Data that a call reverted with, hex.
     pub data: Option<Value>,
 }
 

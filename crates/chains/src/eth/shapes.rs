@@ -98,7 +98,7 @@ pub fn waits(tx: &Tx) -> Transaction {
     }
 }
 
-/// What became of a transaction in a block.
+/// The receipt of a transaction in a block.
 pub fn receipt(place: &Place<Evm>) -> TransactionReceipt {
     let (block, included) = (&place.block, place.included());
     let mine = logs(block).filter(|log| log.transaction_index == Some(wide(place.index)));

@@ -1,13 +1,13 @@
-//! What a town needs of a chain, whichever family it is of.
+//! The interface that a town needs of a chain, whichever family the chain is of.
 
 use crate::memo::Memo;
 use alloy::primitives::{Address, Bytes, keccak256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 
-/// A chain in this process that takes signed transactions directly. What does not succeed panics.
+/// A chain in this process that takes signed transactions directly. Anything that does not succeed panics.
 pub trait Ground {
-    /// What the CHAINID opcode says.
+    /// Returns the chain ID, as the CHAINID opcode gives it.
     fn chain_id(&self) -> u64;
 
     /// Gives accounts coins out of nowhere.
@@ -19,14 +19,14 @@ pub trait Ground {
     /// Sends calls, in order for each sender, and makes blocks until all are in one. Each must succeed.
     fn execute(&self, calls: Vec<Call>);
 
-    /// What a call returns at the head.
+    /// Returns the result of a call at the head.
     fn view(&self, to: Address, data: Bytes) -> Bytes;
 }
 
 /// A contract call that its sender signs.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Who sends it.
+    /// Key of the sender.
     pub from: PrivateKeySigner,
     /// The contract.
     pub to: Address,

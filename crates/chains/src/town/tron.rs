@@ -9,13 +9,13 @@ use crate::tron::{TronNode, Wallet};
 use alloy::primitives::{Address, B256, Bytes};
 use alloy::signers::local::PrivateKeySigner;
 
-/// What a transaction may burn (sun): the most that TRON allows.
+/// The most that a transaction may burn (sun): the maximum that TRON allows.
 const FEE_LIMIT: i64 = 1_000_000_000;
 
-/// What an account is given (sun): ten thousand TRX.
+/// Funds that an account is given (sun): ten thousand TRX.
 const FUNDS: u64 = 10_000_000_000;
 
-/// How long a transaction can land (ms of block time).
+/// Time within which a transaction can land (ms of block time).
 const LIFE_MS: u64 = 600_000;
 
 impl Ground for TronNode {

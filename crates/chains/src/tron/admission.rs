@@ -1,4 +1,4 @@
-//! What happens to a transaction that is broadcast to the node, check by check in the order of the reference node.
+//! The handling of a transaction that is broadcast to the node, check by check in the order of the reference node.
 
 use super::execute;
 use super::family::Tron;

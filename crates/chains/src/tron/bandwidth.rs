@@ -1,4 +1,4 @@
-//! Who pays for the bytes, and for the other fixed fees, before anything is run.
+//! The payer of the bytes, and of the other fixed fees, before anything is run.
 
 use super::address;
 use super::info::Info;

@@ -24,7 +24,7 @@ pub enum Side {
     Solid,
 }
 
-/// What is asked of the machine.
+/// A question to the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
     /// Caller; need not exist.
@@ -35,7 +35,7 @@ pub struct Question {
     pub value: u64,
     /// Call data.
     pub data: Bytes,
-    /// Whether time runs out at the first opcode.
+    /// True if time runs out at the first opcode.
     pub out_of_time: bool,
 }
 
@@ -120,7 +120,7 @@ impl TronNode {
     }
 }
 
-/// What a constructor that went through has returned is paid for as code, whatever its length.
+/// Charges for the bytes that a successful constructor returned: they are paid for as code, whatever their length.
 /// java-tron: actuator/.../core/actuator/VMActuator.java
 fn saved(mut done: Outcome, limit: u64) -> Outcome {
     if done.ending != Ending::Success {

@@ -1,4 +1,4 @@
-//! How long a call may compute. A real node looks at its clock; here steps are counted, so that a test
+//! The limit on the computing of a call. A real node looks at its clock; here steps are counted, so that a test
 //! gets the same answer twice.
 //!
 //! On the reference node (50 ms for one transaction, a quiet machine) 20 charges of 6,000 steps always passed
@@ -18,7 +18,7 @@ pub struct Cpu {
     pub block: [u64; 2],
     /// Of a call that is asked about: at least and at most.
     pub call: [u64; 2],
-    /// What the scatter between them is drawn from.
+    /// Seed from which the scatter between the two limits is drawn.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a transaction does to the state: bandwidth, then the contract, then the energy bill.
+//! The effect of a transaction on the state: bandwidth, then the contract, then the energy bill.
 
 use super::address;
 use super::bandwidth;
@@ -15,18 +15,18 @@ use revm::database_interface::DatabaseCommit;
 use revm::primitives::{Address, Bytes, U256};
 use revm::state::Bytecode;
 
-/// Where a transaction is run.
+/// The context in which a transaction is run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The parameters in force.
     pub params: &'a Params,
     /// The ids of past blocks.
     pub hashes: &'a dyn Hashes,
-    /// What the machine sees.
+    /// Block and chain as the machine sees them.
     pub scene: Scene,
     /// The head's time (ms): the block before.
     pub head_ms: u64,
-    /// How long a call may compute, in steps.
+    /// Limit on the computing of a call, in steps.
     pub budget: u64,
 }
 

@@ -37,9 +37,9 @@ pub struct Tron {
     pub elections: Vec<Election>,
     /// Ids that blocks at these heights get instead of their own, for replaying recorded transactions.
     pub scripted: HashMap<u64, B256>,
-    /// Whether blocks are solid by the chain's lag alone, whoever made them: for replaying recorded heads.
+    /// True if blocks are solid by the chain's lag alone, whoever made them: for replaying recorded heads.
     pub lag_alone: bool,
-    /// How long a call may compute.
+    /// Limit on the computing of a call.
     pub cpu: Cpu,
 }
 
@@ -57,7 +57,7 @@ impl Default for Tron {
 }
 
 impl Tron {
-    /// Whether the block ends a maintenance period.
+    /// Returns true if the block ends a maintenance period.
     pub fn is_maintenance(&self, header: &Header) -> bool {
         let interval = self.params.unsigned("getMaintenanceTimeInterval").max(1);
         header.number > 1 && header.time_ms / interval > header.parent_ms / interval
@@ -81,14 +81,15 @@ impl Tron {
         Self { witnesses: (1..=count).map(Witness::numbered).collect(), ..self }
     }
 
-    /// Who makes blocks at a block time (ms).
+    /// Returns the witnesses that make blocks at a block time (ms).
     pub fn active(&self, time_ms: u64) -> &[Witness] {
         let elected = self.elections.iter().rev().find(|election| election.from_ms <= time_ms);
         elected.map_or(&self.witnesses, |election| &election.witnesses)
     }
 
-    /// Who makes the block at a block time (ms). After a reorganisation the turns are others, so that an empty block is
-    /// another one than the one it replaces; a chain with one witness makes the same one again.
+    /// Returns the witness that makes the block at a block time (ms). After a reorganisation the turns are others,
+    /// so that an empty block differs from the block it replaces; a chain with one witness makes the same one
+    /// again.
     pub fn witness(&self, time_ms: u64, fork: u64) -> Witness {
         let active = self.active(time_ms);
         let count = u64::try_from(active.len()).unwrap_or(1).max(1);
@@ -96,7 +97,7 @@ impl Tron {
         active[turn]
     }
 
-    /// Whether the expiration is in the window after `head`.
+    /// Checks that the expiration is in the window after `head`.
     pub fn check_window(tx: &Tx, head: &Header) -> Result<(), Refusal> {
         let expiration = u64::try_from(tx.raw().expiration).unwrap_or(0);
         if expiration <= head.time_ms || expiration > head.time_ms + DAY_MS {
@@ -105,7 +106,7 @@ impl Tron {
         Ok(())
     }
 
-    /// Whether the reference block is among the last 65,536 of the chain that ends in block `head`.
+    /// Checks that the reference block is among the last 65,536 of the chain that ends in block `head`.
     pub fn check_tapos(tx: &Tx, head: u64, hashes: &dyn Hashes) -> Result<(), Refusal> {
         let raw = tx.raw();
         let found = <[u8; 2]>::try_from(raw.ref_block_bytes.as_slice()).ok().and_then(|low| {
@@ -141,8 +142,8 @@ impl Tron {
         }
     }
 
-    /// What the producer of a block signed; nobody signed block 0. Whoever the producers are now, the one
-    /// that the header names has signed it, as far as its key is known here.
+    /// Returns the signature of a block's producer; empty for block 0, which nobody signed. The witness that the
+    /// header names signs, whoever the producers are now, as far as its key is known here.
     pub fn signature(&self, block: &Block<Self>) -> Vec<u8> {
         let header = &block.header;
         if header.number == 0 {

@@ -25,7 +25,7 @@ pub enum Port {
     JsonRpcSolidity,
 }
 
-/// What the node says.
+/// The node's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// HTTP status.
@@ -36,7 +36,7 @@ pub struct Reply {
     pub body: String,
 }
 
-/// How a request ends on the wire.
+/// The end of a request on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// With an answer.

@@ -1,9 +1,9 @@
-//! What the chain says of an included transaction: `TransactionInfo`.
+//! The chain's record of an included transaction: `TransactionInfo`.
 
 use super::tvm::Ending;
 use revm::primitives::{Address, Bytes, Log};
 
-/// What became of a transaction.
+/// The fate of a transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Info {
     /// All that it cost (sun).
@@ -22,13 +22,13 @@ pub struct Info {
     pub energy_total: u64,
     /// The part of it that is dynamic penalty.
     pub penalty: u64,
-    /// How the call ended; None if nothing was called.
+    /// The end of the call; None if nothing was called.
     pub ending: Option<Ending>,
-    /// What the call returned.
+    /// Bytes that the call returned.
     pub output: Bytes,
     /// The contract called or deployed.
     pub contract: Option<Address>,
-    /// Whether the contract was deployed by it.
+    /// True if the transaction deployed the contract.
     pub deployed: bool,
     /// Logs.
     pub logs: Vec<Log>,
@@ -47,7 +47,7 @@ impl Info {
         self.ending.map_or(1, number)
     }
 
-    /// Whether it did what it was meant to.
+    /// True if the transaction did what it was meant to.
     pub fn succeeded(&self) -> bool {
         matches!(self.ending, None | Some(Ending::Success))
     }

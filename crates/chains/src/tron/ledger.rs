@@ -1,4 +1,4 @@
-//! What TRON keeps per account and contract beside balance, code and storage: permissions, bandwidth, energy, stake.
+//! TRON's data per account and contract beside balance, code and storage: permissions, bandwidth, energy, stake.
 
 use super::params::Params;
 use revm::primitives::Address;
@@ -26,7 +26,7 @@ pub struct Account {
     pub operated_ms: u64,
     /// Name, if it has one; contracts do.
     pub name: String,
-    /// Whether it is a contract's account.
+    /// True if the account is a contract's.
     pub is_contract: bool,
     /// Free bandwidth used (bytes).
     pub free_net: Usage,
@@ -53,7 +53,7 @@ pub struct Usage {
     pub at_ms: u64,
 }
 
-/// Who may sign.
+/// The right to sign for an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permission {
     /// Keys and their weights.
@@ -65,7 +65,7 @@ pub struct Permission {
 /// A deployed contract.
 #[derive(Clone, Debug, Default)]
 pub struct Deployed {
-    /// Who deployed it.
+    /// The account that deployed the contract.
     pub origin: Address,
     /// The caller's share of the energy (percent).
     pub percent: u64,
@@ -79,7 +79,7 @@ pub struct Deployed {
     pub heat: Heat,
 }
 
-/// How much a contract was used lately, and what that adds to its price.
+/// The recent use of a contract, and what that use adds to the contract's price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heat {
     /// Base energy used in `cycle`.
@@ -98,7 +98,7 @@ impl Permission {
 }
 
 impl Usage {
-    /// What is still counted as used at `now_ms`.
+    /// Returns the amount that is still counted as used at `now_ms`.
     pub fn left_at(&self, now_ms: u64) -> u64 {
         self.with(0, now_ms).used
     }

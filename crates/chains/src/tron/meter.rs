@@ -17,9 +17,9 @@ use std::collections::HashMap;
 pub struct Meter {
     /// Penalty factor by contract.
     pub factors: HashMap<Address, u64>,
-    /// How much may be computed, in steps of which a storage access counts 50.
+    /// The most that may be computed, in steps of which a storage access counts 50.
     pub budget: u64,
-    /// How much was.
+    /// Steps computed so far.
     pub steps: u64,
     /// Base energy by contract.
     pub usage: HashMap<Address, u64>,
@@ -56,7 +56,7 @@ impl Default for Meter {
     }
 }
 
-/// How much longer a storage access takes than another opcode.
+/// Factor by which a storage access takes longer than another opcode.
 const STORAGE_STEPS: u64 = 50;
 
 impl Meter {

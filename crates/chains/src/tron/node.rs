@@ -45,7 +45,7 @@ pub struct Options {
     pub disabled: BTreeSet<String>,
     /// Blocks are made by others, to whom this node's pool is not relayed: what is accepted waits, and is dropped after 60 s.
     pub isolated: bool,
-    /// Whether `eth_call` takes `input` beside `data`, as 4.8.2 does.
+    /// True if `eth_call` takes `input` beside `data`, as 4.8.2 does.
     pub input_alias: bool,
 }
 
@@ -77,7 +77,7 @@ pub struct TronNode {
     options: Arc<Mutex<Options>>,
     session: Arc<Mutex<Session>>,
     pub(super) seen: Arc<Mutex<HashSet<B256>>>,
-    /// How many calls were asked about.
+    /// Number of calls that were asked about.
     pub(super) asked: Arc<AtomicU64>,
     faults: Faults,
 }
@@ -126,7 +126,7 @@ impl TronNode {
         &self.node
     }
 
-    /// What can be made to go wrong.
+    /// Returns the faults that can be caused.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
@@ -146,8 +146,8 @@ impl TronNode {
         self.node.chain().family_mut().params.set(key, value);
     }
 
-    /// Elects witnesses, as votes would: they make the blocks after the next maintenance. What was elected and has not
-    /// begun is forgotten.
+    /// Elects witnesses, as votes would: they make the blocks after the next maintenance. Earlier elections that
+    /// have not begun are forgotten.
     pub fn elect(&self, witnesses: Vec<Witness>) {
         let mut chain = self.node.chain();
         let head = chain.head().header.time_ms;

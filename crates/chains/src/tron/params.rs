@@ -104,7 +104,7 @@ impl Params {
         }
     }
 
-    /// What `getchainparameters` lists, in its order.
+    /// Returns the parameters that `getchainparameters` lists, in its order.
     pub fn listed(&self) -> impl Iterator<Item = (&str, i64)> {
         self.values
             .iter()

@@ -8,7 +8,7 @@ use prost::Message;
 /// A transaction as it travels.
 #[derive(Clone, PartialEq, Message)]
 pub struct Transaction {
-    /// What is signed.
+    /// The data that is signed.
     #[prost(message, optional, tag = "1")]
     pub raw_data: Option<Raw>,
     /// Signatures over sha256 of the raw data.
@@ -19,18 +19,18 @@ pub struct Transaction {
 /// A transaction in a block, as its tree of hashes has it.
 #[derive(Clone, PartialEq, Message)]
 pub struct Done {
-    /// What was signed.
+    /// The data that was signed.
     #[prost(message, optional, tag = "1")]
     pub raw_data: Option<Raw>,
     /// Signatures.
     #[prost(bytes = "vec", repeated, tag = "2")]
     pub signature: Vec<Vec<u8>>,
-    /// What became of it. The protocol has a list of them here, a node fills in one.
+    /// Result of the transaction. The protocol has a list of results here, a node fills in one.
     #[prost(message, optional, tag = "5")]
     pub ret: Option<Ret>,
 }
 
-/// What became of a transaction.
+/// The fate of a transaction.
 #[derive(Clone, PartialEq, Message)]
 pub struct Ret {
     /// `contractRet`.
@@ -70,7 +70,7 @@ pub struct Raw {
     pub fee_limit: i64,
 }
 
-/// What a transaction does.
+/// The operation that a transaction performs.
 #[derive(Clone, PartialEq, Message)]
 pub struct Contract {
     /// Contract type number.
@@ -144,7 +144,7 @@ pub struct Create {
     /// Deployer, 21 bytes.
     #[prost(bytes = "vec", tag = "1")]
     pub owner_address: Vec<u8>,
-    /// What is deployed.
+    /// Deployed contract code.
     #[prost(message, optional, tag = "2")]
     pub new_contract: Option<SmartContract>,
     /// TRC-10 amount.

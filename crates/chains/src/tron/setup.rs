@@ -1,4 +1,5 @@
-//! What a test or a demonstration finds when it begins: funds, stakes and contracts out of nowhere, without blocks or bills.
+//! The starting state of a test or a demonstration: funds, stakes and contracts out of nowhere, without blocks or
+//! bills.
 
 use super::execute::install;
 use super::ledger::{Deployed, Permission, Usage};

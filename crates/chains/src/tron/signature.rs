@@ -1,6 +1,7 @@
-//! Who signed: key recovery as java-tron does it, with its tolerance and its words.
+//! The signer of a transaction: key recovery as java-tron does it, with its tolerance and its words.
 //!
-//! v may be 0/1, 27/28 or 31/32, s may be high or 0, bytes after the 65th are ignored. What 4.8.2 tightens is not here.
+//! v may be 0/1, 27/28 or 31/32, s may be high or 0, bytes after the 65th are ignored. The stricter rules of 4.8.2
+//! are not here.
 
 use super::address;
 use super::ledger::Permission;

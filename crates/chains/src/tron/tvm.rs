@@ -5,9 +5,9 @@
 //! RETURNDATACOPY 3 per word alone, EXP 10 per byte; memory up to 3 MiB;
 //! GASLIMIT and PREVRANDAO 0, BASEFEE and GASPRICE the energy price.
 //!
-//! Unlike it: contracts made by contracts get Ethereum's addresses; the precompiles are Ethereum's; TRC-10 and TRON's own opcodes
-//! are missing; a slot that was cleared in the same transaction counts as fresh. How long a call may compute is counted in steps,
-//! not on a wall clock, so that a test gets the same answer twice.
+//! Unlike the reference node: contracts made by contracts get Ethereum's addresses; the precompiles are Ethereum's;
+//! TRC-10 and TRON's own opcodes are missing; a slot that was cleared in the same transaction counts as fresh. The
+//! computing of a call is counted in steps, not on a wall clock, so that a test gets the same answer twice.
 
 mod overlay;
 
@@ -60,15 +60,15 @@ pub struct Scene {
     pub number: u64,
     /// Seconds; 0 in the pool's dry run.
     pub time: u64,
-    /// Who makes the block.
+    /// Producer of the block.
     pub producer: Address,
     /// Sun per energy.
     pub price: u64,
-    /// What CHAINID answers.
+    /// Chain ID that CHAINID answers.
     pub chain_id: u64,
 }
 
-/// How a call ended, by the names of `contractResult`.
+/// The end of a call, by the names of `contractResult`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// 1
@@ -130,16 +130,16 @@ impl Ending {
     }
 }
 
-/// What a call did.
+/// The outcome of a call.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// The outcome.
     pub ending: Ending,
     /// Energy used, penalty included; all of it after an exception.
     pub energy: u64,
     /// The part of it that is penalty.
     pub penalty: u64,
-    /// How long it computed, in steps.
+    /// Computing done, in steps.
     pub steps: u64,
     /// Base energy by contract.
     pub usage: Vec<(Address, u64)>,
@@ -149,7 +149,7 @@ pub struct Outcome {
     pub logs: Vec<Log>,
     /// The node's words for a failure.
     pub message: String,
-    /// What changes if it is kept.
+    /// Changes to the state if the outcome is kept.
     pub changes: EvmState,
 }
 

@@ -14,11 +14,11 @@ pub struct Tx {
     pub id: B256,
     /// The message. `ret`, were it sent, is gone.
     pub message: Transaction,
-    /// What it asks for.
+    /// The action that the transaction asks for.
     pub action: Action,
 }
 
-/// What a transaction asks for.
+/// The action that a transaction asks for.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Call a contract.
@@ -108,7 +108,7 @@ fn action(message: &Transaction) -> Option<Action> {
     })
 }
 
-/// What a deployment deploys; the empty description if it has none.
+/// Returns the contract that a deployment deploys; the empty description if it has none.
 pub fn new_contract(create: &Create) -> SmartContract {
     create.new_contract.clone().unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use prost::Message;
 use revm::primitives::Address;
 use std::fmt;
 
-/// How long its transactions live if nobody says otherwise (ms).
+/// Lifetime of a wallet's transactions unless stated otherwise (ms).
 const LIFE_MS: u64 = 60_000;
 
 /// A key, and how its transactions are made.
@@ -18,7 +18,7 @@ pub struct Wallet {
     key: SigningKey,
     /// Ceiling of the energy bill (sun).
     pub fee_limit: i64,
-    /// How far ahead of the head a transaction expires (ms).
+    /// Time from the head to the expiry of a transaction (ms).
     pub life_ms: u64,
     /// Goes into `timestamp`, so that equal requests become different transactions.
     pub salt: i64,

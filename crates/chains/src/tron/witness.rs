@@ -1,4 +1,4 @@
-//! Who makes blocks, how they sign, and from which block on nothing can be undone.
+//! The witnesses: who makes blocks, how they sign, and from which block on nothing can be undone.
 
 use super::address;
 use super::family::Tron;
@@ -11,7 +11,7 @@ use k256::elliptic_curve::scalar::IsHigh;
 use revm::primitives::{Address, B256};
 use std::sync::Arc;
 
-/// How many of ten witnesses need not have built on a block.
+/// Number of witnesses in ten that need not have built on a block.
 const MISSING_OF_TEN: usize = 3;
 
 /// A block is looked for among so many rounds of all witnesses.
@@ -63,7 +63,7 @@ impl Witness {
     }
 }
 
-/// What every signature of a key has in common.
+/// The values that all signatures of a key have in common.
 #[derive(Clone, Debug)]
 struct Ready {
     r: Scalar,
@@ -94,7 +94,8 @@ pub(super) fn recorded() -> Vec<Witness> {
     [2, 6, 7, 8, 9].map(Witness::numbered).to_vec()
 }
 
-/// Who produced a block, as its header says it: 21 bytes, in block 0 a text that tells chains apart by their beginning.
+/// Returns the producer of a block, as its header names it: 21 bytes, in block 0 a text that tells chains apart by
+/// their beginning.
 pub fn in_header(header: &Header) -> Vec<u8> {
     if header.number > 0 {
         return address::to21(&header.producer);

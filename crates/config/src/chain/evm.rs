@@ -25,38 +25,39 @@ pub struct EvmConfig {
     pub rpc: Vec<RpcUrl>,
     /// Nodes that transactions are sent to, and that are asked nothing.
     pub send_only: Vec<RpcUrl>,
-    /// How long one question to a node may take: 100 ms to 1 min.
+    /// Longest time for one question to a node: 100 ms to 1 min.
     pub rpc_timeout: Duration,
-    /// How far the newest block may be from this machine's clock before nothing new is signed: 1 s to
-    /// 1 d, on a test chain to 36500 d.
+    /// Greatest distance of the newest block from this machine's clock before nothing new is signed: 1 s to 1 d, on
+    /// a test chain to 36500 d.
     pub clock_tolerance: Duration,
     /// The billing contract.
     pub contract: Address,
     /// The Multicall3 contract.
     pub multicall: Address,
-    /// How often open transactions are looked at: 10 ms to 5 min.
+    /// Interval at which open transactions are looked at: 10 ms to 5 min.
     pub poll_interval: Duration,
-    /// How often the chain is looked at while nothing is open: 10 ms to 5 min, and never more often than
+    /// Interval at which the chain is looked at while nothing is open: 10 ms to 5 min, and never shorter than
     /// [`Self::poll_interval`].
     pub idle_poll_interval: Duration,
-    /// How many requests each provider may get in a day, at least what a day takes with nothing open; none
-    /// where they are not counted. What is above is asked all the same, and looks keep further apart.
+    /// Most requests that each provider may get in a day, at least the number that a day takes with nothing open;
+    /// none if requests are not counted. Requests above the limit are made all the same, and looks keep further
+    /// apart.
     pub max_requests_per_day: Option<u64>,
     /// When a block is taken for irrevocable.
     pub finality: Finality,
-    /// How many transactions may be in no block at one time: 1 to 100000.
+    /// Most transactions that may be in no block at one time: 1 to 100000.
     pub max_in_flight: u32,
-    /// What may be paid for a transaction.
+    /// The fees that may be paid for a transaction.
     pub fees: FeeConfig,
-    /// What is added to an estimate of gas, in percent: 0 to 400.
+    /// Margin added to an estimate of gas, in percent: 0 to 400.
     pub gas_margin_percent: u32,
-    /// What is added on top, in gas: 0 to 5000000. The reference contract treats a token's failure as
-    /// one only while 420,000 gas are left, and otherwise reverts.
+    /// Reserve added on top, in gas: 0 to 5000000. The reference contract treats a token's failure as one only
+    /// while 420,000 gas are left, and otherwise reverts.
     pub gas_reserve: u64,
     /// The largest gas limit that is signed, in gas: 100000 to 16777216 (the cap of EIP-7825).
     pub gas_limit_cap: u64,
-    /// How often the bytes of a transaction that the chain does not know are offered again:
-    /// 100 ms to 10 min.
+    /// Interval at which the bytes of a transaction that the chain does not know are offered again: 100 ms to 10
+    /// min.
     pub rebroadcast_interval: Duration,
     /// When a transaction that the chain does not take is replaced.
     pub replacement: Replacement,
@@ -74,7 +75,7 @@ pub enum Finality {
     Depth(u64),
 }
 
-/// What may be paid for a transaction. `max_priority_fee_per_gas` never exceeds `max_fee_per_gas`.
+/// The fees that may be paid for a transaction. `max_priority_fee_per_gas` never exceeds `max_fee_per_gas`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeeConfig {
     /// The most that is bid per gas, in wei: 1 wei to 1000000 gwei.
@@ -83,13 +84,13 @@ pub struct FeeConfig {
     pub max_priority_fee_per_gas: Wei,
     /// The most that one transaction may cost, gas limit times bid, in wei: 1 gwei to 10000 ether.
     pub max_tx_cost: Wei,
-    /// Whether the chain has no EIP-1559 and transactions name one gas price.
+    /// True if the chain has no EIP-1559 and transactions name one gas price.
     pub legacy: bool,
-    /// Whether the chain takes a fee for data beside gas.
+    /// Fee for data that the chain takes beside gas, if any.
     pub l1_fee: L1Fee,
 }
 
-/// What `key = "env"` means here.
+/// The variable that `key = "env"` means here.
 pub(crate) const KEY_VARIABLE: &str = crate::incumbent::EVM_KEYS;
 
 const GWEI: u128 = 1_000_000_000;

@@ -17,7 +17,7 @@ const SEVERAL: &str = "keys";
 pub struct ChainKeys {
     /// Sign, each what falls to its account. Never none.
     signing: Vec<KeyRef>,
-    /// Whether they stand in `keys`, and not in `key`.
+    /// True if the keys stand in `keys`, and not in `key`.
     listed: bool,
     /// Have signed on the chain before: they end what they have begun, and begin nothing.
     pub retired: Vec<KeyRef>,

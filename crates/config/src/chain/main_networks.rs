@@ -30,7 +30,7 @@ pub(super) fn named(family: Family, id: u64) -> Option<&'static str> {
     KNOWN.iter().find(|known| (known.0, known.1) == (family, id)).map(|known| known.2)
 }
 
-/// What is wrong with a depth of finality there.
+/// Returns the objection to a depth of finality on a main network, if there is one.
 pub(super) fn objection(network: &str, finality: Finality) -> Option<String> {
     match finality {
         Finality::Depth(depth @ ..SHALLOW) => Some(format!(

@@ -25,41 +25,42 @@ pub struct TvmConfig {
     pub chain_id: u32,
     /// Its nodes: at least one, none of them twice.
     pub nodes: Vec<TvmNode>,
-    /// Who makes its blocks, where that is pinned: what begins the list that blocks are proven by.
-    /// None: the first list is what the nodes say.
+    /// Producers of the chain's blocks, if they are pinned: the beginning of the list by which blocks are proven.
+    /// None: the first list is the one that the nodes state.
     pub witnesses: Option<Witnesses>,
-    /// How long one question to a node may take: 100 ms to 1 min.
+    /// Longest time for one question to a node: 100 ms to 1 min.
     pub rpc_timeout: Duration,
     /// The billing contract.
     pub contract: Address,
     /// The Multicall3 contract. Without one, everything is read in single calls.
     pub multicall: Option<Address>,
-    /// How many customers are read in one call to it: 1 to 500.
+    /// Number of customers read in one call to Multicall: 1 to 500.
     pub chunk: usize,
-    /// How far the newest block may be from this machine's clock before nothing is signed: 1 s to 60 s, on a test chain any
-    /// time.
+    /// Greatest distance of the newest block from this machine's clock before nothing is signed: 1 s to 60 s, on a
+    /// test chain any time.
     pub clock_tolerance: Duration,
-    /// How often open transactions are looked at: 10 ms to 5 min.
+    /// Interval at which open transactions are looked at: 10 ms to 5 min.
     pub poll_interval: Duration,
-    /// How often the chain is looked at while nothing is open: 10 ms to 5 min, and never more often than
+    /// Interval at which the chain is looked at while nothing is open: 10 ms to 5 min, and never shorter than
     /// [`Self::poll_interval`].
     pub idle_poll_interval: Duration,
-    /// How many requests each provider may get in a day, at least what a day takes with nothing open; none
-    /// where they are not counted. What is above is asked all the same, and looks keep further apart.
+    /// Most requests that each provider may get in a day, at least the number that a day takes with nothing open;
+    /// none if requests are not counted. Requests above the limit are made all the same, and looks keep further
+    /// apart.
     pub max_requests_per_day: Option<u64>,
-    /// How often the bytes of a transaction that the chain does not know are offered again:
-    /// 100 ms to 10 min. Nodes forget one that waits for a minute.
+    /// Interval at which the bytes of a transaction that the chain does not know are offered again: 100 ms to 10
+    /// min. Nodes forget a transaction that waits for a minute.
     pub rebroadcast_interval: Duration,
-    /// How many transactions may be in no block at one time: 1 to 100000. Twenty times as many may be in
-    /// no final one.
+    /// Most transactions that may be in no block at one time: 1 to 100000. Twenty times as many may be in no final
+    /// block.
     pub max_in_flight: u32,
-    /// How long a transaction can land after it was signed, chain time: 1 min to 24 h.
+    /// Time within which a transaction can land after it was signed, chain time: 1 min to 24 h.
     pub expiry: Duration,
-    /// How many transactions a batch may get, one after the proven death of the other: 1 to 100.
+    /// Most transactions that a batch may get, one after the proven death of the other: 1 to 100.
     pub max_attempts: usize,
-    /// How long after a batch was accepted it may still get another transaction: 0 to 24 h.
+    /// Time within which a batch may still get another transaction after it was accepted: 0 to 24 h.
     pub retry_within: Duration,
-    /// What may be paid for a transaction.
+    /// The fees that may be paid for a transaction.
     pub fees: TvmFeeConfig,
     /// The billing call.
     pub billing: BillingConfig,
@@ -74,34 +75,32 @@ pub struct TvmNode {
     pub solidity: RpcUrl,
     /// The Ethereum-like API of its full node, if it is to be read through that.
     pub jsonrpc: Option<RpcUrl>,
-    /// What the node is shown as `TRON-PRO-API-KEY`: 1 to 256 visible ASCII characters.
+    /// API key sent to the node as `TRON-PRO-API-KEY`: 1 to 256 visible ASCII characters.
     pub api_key: Option<SecretString>,
 }
 
-/// What may be paid for a transaction.
+/// The fees that may be paid for a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TvmFeeConfig {
     /// The highest fee limit that is signed, in sun: 1 TRX to 100000 TRX. A failed transaction can
     /// burn all of its fee limit.
     pub max_fee_limit: Sun,
-    /// What is added to the simulated energy because the contract's energy factor may rise, in
-    /// percent: 0 to 400.
+    /// Margin added to the simulated energy because the contract's energy factor may rise, in percent: 0 to 400.
     pub energy_margin_percent: u32,
-    /// What is added on top because the state may change until the transaction runs, in percent:
-    /// 0 to 400.
+    /// Margin added on top because the state may change until the transaction runs, in percent: 0 to 400.
     pub drift_margin_percent: u32,
-    /// What is added on top of both, energy: 0 to 5000000. A contract that isolates failures needs it
-    /// in hand to tell a charge that failed from one that it could not afford to try.
+    /// Reserve added on top of both, energy: 0 to 5000000. A contract that isolates failures needs this reserve in
+    /// hand to tell a charge that failed from one that it could not afford to try.
     pub energy_reserve: u64,
-    /// What transactions that failed may cost in one UTC day, in sun, before nothing new is signed:
-    /// 1 TRX to 1000000 TRX.
+    /// Most that failed transactions may cost in one UTC day, in sun, before nothing new is signed: 1 TRX to
+    /// 1000000 TRX.
     pub max_burnt_per_day: Sun,
-    /// How long a simulation of more than one charge may take, the way to the node not counted, in percent of the CPU
-    /// time that the chain allows one transaction: 50 to 1000000.
+    /// Longest time for a simulation of more than one charge, the way to the node not counted, in percent of the
+    /// CPU time that the chain allows one transaction: 50 to 1000000.
     pub max_run_percent: u32,
 }
 
-/// What `key = "env"` means here.
+/// The variable that `key = "env"` means here.
 pub(crate) const KEY_VARIABLE: &str = crate::incumbent::TVM_KEYS;
 
 const TRX: u64 = 1_000_000;
@@ -239,7 +238,7 @@ pub(super) fn chain_id() -> Expected<u32> {
     })
 }
 
-/// What an API key must look like.
+/// The form that an API key must have.
 const API_KEY: &str = "an API key: 1 to 256 visible ASCII characters";
 
 fn accept(text: &str) -> Result<SecretString, String> {

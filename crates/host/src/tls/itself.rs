@@ -1,5 +1,5 @@
-//! How a program of this installation asks the Signer that runs: it has the very certificate, so it needs
-//! no authority, and no name in it.
+//! The way in which a program of this installation asks the Signer that runs: it has the very certificate, so it
+//! needs no authority, and no name in it.
 
 use super::{Tls, provider};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -21,7 +21,7 @@ struct Pinned {
 }
 
 impl Tls {
-    /// How the Signer that works with this certificate is asked.
+    /// Returns the configuration with which a client asks the Signer that works with this certificate.
     pub fn client(&self) -> io::Result<ClientConfig> {
         let own = self.terms.read().material.chain.first().cloned();
         let certificate = own.ok_or(io::ErrorKind::InvalidData)?;

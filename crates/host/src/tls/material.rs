@@ -1,4 +1,4 @@
-//! What stands in the files: read whole, or every fault in them at once.
+//! The contents of the files: read whole, or every fault in them at once.
 
 use crate::owner_only;
 use rustls::RootCertStore;
@@ -13,14 +13,14 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode as _;
 use zeroize::Zeroizing;
 
-/// Where certificate, key and authority are, each in PEM.
+/// The places of certificate, key and authority, each in PEM.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
     /// The certificate of this server first, then those of the authorities in between.
     pub certificate: PathBuf,
     /// Its private key: PKCS #8, PKCS #1 or SEC1, not encrypted.
     pub key: PathBuf,
-    /// Who signs the certificates of callers; none where they need none.
+    /// The authority that signs the certificates of callers; none if they need none.
     pub client_ca: Option<PathBuf>,
     /// A certificate with its key for commands that ask a Signer which wants one of them.
     pub identity: Option<PathBuf>,
@@ -53,7 +53,7 @@ impl TlsFile {
 pub struct FileFault {
     /// Which one.
     pub of: TlsFile,
-    /// What is wrong with it, and what to do.
+    /// The problem with the file, and its remedy.
     pub problem: String,
 }
 
@@ -175,7 +175,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, FileFault> {
     })
 }
 
-/// What is in a file. A key has to be its owner's alone; what is public, nobody else's to change.
+/// Reads a file. A key has to be its owner's alone; a public file must not be anybody else's to change.
 fn text(of: TlsFile, path: &Path) -> Result<Zeroizing<Vec<u8>>, FileFault> {
     let fault = |problem: String| FileFault { of, problem };
     let unreadable = |error: std::io::Error| {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What the history has told of batches.
+/// The history's account of batches.
 #[derive(Debug, Default)]
 pub(super) struct BatchAudit {
     accepted: u64,
@@ -33,7 +33,7 @@ struct Telling<'a> {
     body: &'a Value,
 }
 
-/// What differs, where something does.
+/// The difference found, if there is one.
 type Difference = SqlResult<Option<&'static str>>;
 
 /// Compares a batch with a row.
@@ -86,7 +86,7 @@ impl BatchAudit {
         Ok(())
     }
 
-    /// How many batches were compared.
+    /// Returns the number of batches that were compared.
     pub(super) fn batches(&self) -> u64 {
         self.accepted
     }
@@ -140,12 +140,12 @@ impl<'a> Telling<'a> {
         self.body.get("batch").and_then(Value::as_i64).unwrap_or_default()
     }
 
-    /// What stands under `key`; nothing where that is something else.
+    /// Returns the value under `key`; an empty one if it is of another type.
     fn told<T: Deserialize<'a> + Default>(&self, key: &str) -> T {
         self.body.get(key).and_then(|told| T::deserialize(told).ok()).unwrap_or_default()
     }
 
-    /// How many of the claims that this row freed are free for that reason alone.
+    /// Returns the number of claims that this row freed and that are free for that reason alone.
     fn freed(&self) -> SqlResult<u64> {
         let sql = "SELECT 1 FROM claim WHERE batch = ?1 AND item = ?2 AND live = 0
                    AND elsewhere = 0 AND resolved IS DISTINCT FROM 'released'";

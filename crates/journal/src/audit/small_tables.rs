@@ -13,11 +13,11 @@ type LaneName = (u64, String);
 /// A chain and a contract.
 type ContractName = (u64, String);
 
-/// What the history says stands.
+/// The rows that stand, according to the history.
 #[derive(Debug, Default)]
 pub(super) struct SmallTables {
     chains: BTreeMap<u64, Bound>,
-    /// What names the periods of a contract's charges, and from which batch on.
+    /// The naming of the periods of a contract's charges, and the batch from which it holds.
     contracts: BTreeMap<ContractName, (String, u64)>,
     pauses: BTreeMap<u64, (String, i64, Option<String>)>,
     lanes: BTreeMap<LaneName, LaneReach>,
@@ -39,10 +39,10 @@ struct Bound {
     contract: String,
 }
 
-/// How far a lane has come.
+/// The reach of a lane.
 #[derive(Debug, Default)]
 struct LaneReach {
-    /// Whether it was opened, and the next position as far as rows tell.
+    /// The next position as far as rows tell; none if the lane was not opened.
     next: Option<u64>,
     /// Positions beyond that are taken by what was learnt.
     ahead: BTreeSet<u64>,
@@ -58,7 +58,7 @@ impl LaneReach {
         next
     }
 
-    /// Whether the lane may stand at `position`. What was imported is passed without a row of its own.
+    /// Returns true if the lane may stand at `position`. Imported positions are passed without a row of their own.
     fn may_be_at(&self, position: u64) -> bool {
         self.next.is_some_and(|next| next <= position && position <= self.beyond_learnt(next))
     }
@@ -182,7 +182,7 @@ impl SmallTables {
         self.doubts = std::mem::take(&mut self.doubts).into_iter().map(moved).collect();
     }
 
-    /// Where the tables differ.
+    /// Returns the differences between the tables and the history.
     pub(super) fn differences(&self, conn: &dyn Database) -> SqlResult<Vec<String>> {
         let chains: BTreeMap<u64, Bound> =
             all(conn, "SELECT id, family, network, contract FROM chain", |row| {

@@ -1,4 +1,4 @@
-//! What batches added to the sums of days and gave back, against what the history says. Only batches that
+//! The amounts that batches added to the sums of days and gave back, compared with the history. Only batches that
 //! were open at the same time are held in memory.
 
 use crate::columns::number;
@@ -11,7 +11,7 @@ use policy::utc_day;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What one batch counted, by day and unit.
+/// The amounts that one batch counted, by day and unit.
 type CountedOf = BTreeMap<(i64, String), Sum>;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ struct Sum {
     given_back: U256,
 }
 
-/// What batches that have not ended yet have counted.
+/// The amounts counted by batches that have not ended yet.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     open: BTreeMap<BatchId, CountedOf>,

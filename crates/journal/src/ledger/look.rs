@@ -8,11 +8,11 @@ use alloy::primitives::Address;
 use billing::{BatchId, CallerLabel, SubscribeId, TakenAsTold, UserHash};
 use std::collections::BTreeSet;
 
-/// How many periods are looked up for one subscription, or plans of periods and users for a user or a wallet.
-/// Where there are more, batches are looked at one after the other.
+/// The most periods that are looked up for one subscription, or plans of periods and users for a user or a wallet.
+/// If there are more, batches are looked at one after the other.
 const MOST_LOOKUPS: usize = 2_000;
 
-/// What one step looks at.
+/// The batches that one step looks at.
 pub(super) struct StepBatches {
     /// In the order that was asked for.
     pub(super) batches: Vec<BatchId>,
@@ -58,8 +58,8 @@ fn known(conn: &dyn Database, filter: &LedgerFilter) -> SqlResult<Option<BTreeSe
     }
 }
 
-/// Every batch with a charge of a subscription. What is claimed is found by period and subscription, one
-/// period after the other; what is not any more has an index of its own.
+/// Returns every batch with a charge of a subscription. Claimed charges are found by period and subscription, one
+/// period after the other; charges that are no longer claimed have an index of their own.
 fn batches_of(
     conn: &dyn Database,
     SubscribeId(subscribe): SubscribeId,
@@ -87,7 +87,8 @@ fn batches_of(
     Ok(None)
 }
 
-/// Whom a wallet has paid for; of too many to be looked up, only so many that this can be told.
+/// Returns the users that a wallet has paid for; if they are too many to be looked up, only enough of them to tell
+/// that.
 fn users_of(conn: &dyn Database, wallet: Address) -> SqlResult<Vec<UserHash>> {
     let sql = "SELECT user_hash FROM payer WHERE wallet = ?1 LIMIT ?2";
     conn.prepare_cached(sql)?
@@ -97,8 +98,8 @@ fn users_of(conn: &dyn Database, wallet: Address) -> SqlResult<Vec<UserHash>> {
         .collect()
 }
 
-/// Every batch with a charge of one of these users. What is claimed is found by period, plan and user, one plan
-/// of a period after the other; what is not any more has an index of its own.
+/// Returns every batch with a charge of one of these users. Claimed charges are found by period, plan and user, one
+/// plan of a period after the other; charges that are no longer claimed have an index of their own.
 fn batches_of_users(conn: &dyn Database, users: &[UserHash]) -> SqlResult<Option<BTreeSet<i64>>> {
     let most = MOST_LOOKUPS.checked_div(users.len().max(1)).unwrap_or_default();
     if most == 0 {
@@ -237,7 +238,7 @@ fn wanted(
     conn.prepare_cached(&sql)?.query_map(asked, |row| Ok(BatchId(row.get(0)?)))?.collect()
 }
 
-/// Whether one of them is of the time that is asked for.
+/// Returns true if one of the batches is of the time that is asked for.
 fn is_any_in_time(
     conn: &dyn Database,
     filter: &LedgerFilter,

@@ -12,18 +12,18 @@ pub const REFUSED: &str = "refused";
 /// The ledger: the journal's charges, and the refusals beside them, where these are kept.
 #[derive(Clone, Debug)]
 pub struct FullLedger {
-    /// Where the charges are.
+    /// The journal with the charges.
     pub journal: Journal,
-    /// Where the refusals are.
+    /// The refusals, if they are kept.
     pub refusals: Option<Refusals>,
 }
 
 /// One line of the ledger.
 #[derive(Clone, Debug)]
 pub enum LedgerLine {
-    /// What was signed or learnt.
+    /// A charge that was signed or learnt.
     Charge(LedgerEntry),
-    /// What was refused.
+    /// A refusal.
     Refusal(Box<KeptRefusal>),
 }
 
@@ -37,7 +37,7 @@ impl LedgerLine {
     }
 }
 
-/// What one step found.
+/// The findings of one step.
 #[derive(Clone, Debug)]
 pub struct LedgerLines {
     /// In the order that was asked for.

@@ -1,4 +1,4 @@
-//! How a thread waits for work, and looks after its session when there is none.
+//! The wait of a thread for work, and the care for its session when there is none.
 
 use super::super::writer::Job;
 use std::io;
@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// How long nothing may come before a thread looks after its session.
+/// Time without work after which a thread looks after its session.
 const IDLE: Duration = Duration::from_millis(250);
 
 /// Waits for work.

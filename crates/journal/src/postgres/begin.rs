@@ -1,5 +1,5 @@
-//! How a process begins on a journal that a server keeps: it reaches for it, waits where another has it, and once it
-//! has it writes its start down and lets its threads run.
+//! The start of a process on a journal that a server keeps: the process reaches for the journal, waits while
+//! another process has it, and once it has the journal writes its start down and lets its threads run.
 
 use super::super::instances::{Company, newest_boot};
 use super::super::link::{Link, Use};
@@ -35,7 +35,7 @@ pub(super) struct Candidate {
     pub(super) session: Session,
     pub(super) server: Server,
     pub(super) oneself: Oneself,
-    /// What the session is called after.
+    /// The use that names the session.
     pub(super) used_for: &'static str,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn begin(
     };
     let left_ms = doubt::left_ms(conn)?;
     let company = Arc::new(company(conn, boot)?);
-    // Whoever ends in good order strikes itself out.
+    // A process that ends in good order strikes itself out.
     let was_closed = company.clock_before_ms.is_none();
     let known = start(&session, (boot, old_copy), clock)?;
     tell_start(config, conn, &server)?;
@@ -172,7 +172,7 @@ pub(super) fn begin(
     Ok(OpenedJournal { journal, writer, reader, alive })
 }
 
-/// Who had the journal before.
+/// Reads which process had the journal before.
 fn company(conn: &dyn Database, boot: BootId) -> SqlResult<Company> {
     let before = newest_boot(conn)?;
     let clock = before.map(|before| roll::clock_of(conn, before)).transpose()?;

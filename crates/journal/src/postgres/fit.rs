@@ -1,10 +1,11 @@
-//! Whether a server, its tables and the role fit a journal, and what an operator hears where they do not.
+//! Checks that a server, its tables and the role fit a journal, and the words for the operator if they do not.
 
 use super::super::sql::{Database, OptionalExtension as _, ServerFault, SqlError, SqlResult};
 use super::Lost;
 use std::cmp::Ordering;
 
-/// What makes a server, its tables or the role unfit to keep a journal. `known` is the newest version of tables that the program knows.
+/// Returns the reason that a server, its tables or the role cannot keep a journal. `known` is the newest version of
+/// tables that the program knows.
 pub(super) fn unfit(conn: &dyn Database, known: i64) -> SqlResult<Option<String>> {
     for check in [server, takes_writes] {
         if let Some(problem) = check(conn)? {
@@ -81,7 +82,7 @@ fn role(conn: &dyn Database) -> SqlResult<Option<String>> {
     }))
 }
 
-/// What is no reason not to start, and good to know.
+/// Returns a weakness that does not prevent a start, but that the operator should know.
 pub(super) fn weak(conn: &dyn Database) -> SqlResult<Option<String>> {
     let standbys = "SELECT current_setting('synchronous_standby_names')";
     let standbys: String = conn.query_row(standbys, [], |row| row.get(0))?;
@@ -98,7 +99,7 @@ pub(super) fn in_words(lost: &Lost) -> String {
     said(fault)
 }
 
-/// What a server says, with what can be done.
+/// Returns the server's message, with advice on what can be done.
 pub(super) fn said(fault: &ServerFault) -> String {
     let ServerFault { state, problem, .. } = fault;
     match state.as_deref() {

@@ -1,12 +1,12 @@
-//! What is said first on every connection: nothing is asked of a server that is too old.
+//! The first exchange on every connection: a server that is too old is asked nothing else.
 
 use super::super::sql::{ServerFault, SqlResult};
 
 /// The oldest server that knows every setting and statement.
 const OLDEST_SERVER: i64 = 140_000;
 
-/// What the server is told of each session: that a commit is on disk, and where there are standbys on theirs,
-/// before it is answered; that nobody waits for ever; and that a session whose Signer is gone is over soon.
+/// The settings of each session: the server answers a commit once it is on its disk, and on those of its standbys,
+/// if any; no statement waits for ever; and a session whose Signer is gone ends soon.
 const SETTINGS: &str = "SET synchronous_commit = on; SET statement_timeout = '30s';
     SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s';
     SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;

@@ -5,7 +5,7 @@ use super::session::Session;
 use super::{Lost, ServerConfig, pooler};
 use std::time::Duration;
 
-/// How long to wait for a process that is just ending to let go of the journal.
+/// Time to wait for a process that is just ending to let go of the journal.
 pub(super) const HOLD_SOON: Duration = Duration::from_secs(2);
 
 /// Takes the journal for this session alone: whoever has it keeps it until his session ends.
@@ -22,7 +22,7 @@ const END_OTHERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE application_name = current_setting('application_name') AND usename = current_user
       AND pid <> pg_backend_pid()";
 
-/// What the server calls a lock that was not to be had in time.
+/// The server's code (SQLSTATE) for a lock that could not be had in time.
 pub(super) const NOT_IN_TIME: &str = "55P03";
 
 /// A session that is to hold the journal: no pooler gives what it holds to others.
@@ -33,8 +33,8 @@ pub(super) fn opened_alone(config: &ServerConfig, name: &str) -> Result<Session,
 }
 
 impl Session {
-    /// Has the journal be this session's alone again; tells whether it is. What this process has left behind on
-    /// connections that broke is ended.
+    /// Takes the journal for this session alone again; returns true if that succeeds. Ends the sessions that this
+    /// process has left behind on broken connections.
     pub(super) fn hold_again(&self) -> SqlResult<bool> {
         if self.hold_within(HOLD_SOON)? {
             return Ok(true);

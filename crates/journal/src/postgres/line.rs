@@ -17,17 +17,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{error, info};
 
-/// How long to wait before a server that could not be used is tried again: at first, and at most.
+/// The first and the longest wait before a server that could not be used is tried again.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 
-/// What a way leads to, and what has to be found there.
+/// The target of a connection, and what has to be found there.
 #[derive(Debug)]
 pub(super) struct Way {
     pub(super) config: ServerConfig,
     pub(super) used_for: Use,
-    /// What the sessions of this way are called on the server: nobody else's are.
+    /// Name of this way's sessions on the server; no other sessions have it.
     pub(super) name: String,
-    /// What this process knows to be in the database.
+    /// The content that this process knows to be in the database.
     pub(super) seen: Arc<Mutex<LastSeen>>,
     pub(super) link: Arc<Link>,
     /// Nobody uses it any more.
@@ -96,7 +96,7 @@ impl ServerLine {
         }
     }
 
-    /// Whether it has refused that, and not in this last while.
+    /// Returns true if the server refuses what is written, and last did so at least `pause` ago.
     pub(super) fn refuses_for(&self, pause: Duration) -> bool {
         self.refused.is_some_and(|then| then.elapsed() >= pause)
     }
@@ -143,7 +143,7 @@ impl Way {
         let way = Arc::clone(way);
         let work = move || way.go_on_trying(&tell);
         let thread = std::thread::Builder::new().name("journal-link".to_owned());
-        // Where there is no thread to be had, nobody tells, and it is tried again.
+        // If no thread can be started, the channel closes without a message, and the next call tries again.
         thread.spawn(work).ok();
         told
     }
@@ -190,7 +190,8 @@ impl Way {
         let seen = self.seen.lock().clone();
         let conn: &dyn Database = &session;
         if self.used_for == Use::Writes && !self.config.shared && !session.hold_again()? {
-            // Who has begun on it since serves now. Who has not may end any moment.
+            // A holder that has begun on the journal since then serves now. A holder that has not may end any
+            // moment.
             let ours = newest_boot(conn)? == Some(seen.boot);
             return Err(if ours { Lost::Held } else { Lost::Taken });
         }

@@ -1,5 +1,5 @@
-//! What a Signer knows of its database, kept beside it: the start of the process that wrote last, the newest row
-//! of history that it saw, and which server that was.
+//! The mark: a Signer's knowledge of its database, kept beside it. It names the start of the process that wrote
+//! last, the newest row of history that the Signer saw, and the server.
 //!
 //! A copy that was put back has the server's identifier, and may have its timeline, so contents are compared: a
 //! database that lacks this Signer's start or that row, or holds another one in its place, has forgotten. A
@@ -13,7 +13,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How far the history went when it was last looked at.
+/// The head of the history when the database was last looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Known(pub(super) HistoryHead);
 
@@ -25,7 +25,7 @@ impl Known {
         (whole || row == 0).then(|| Self(HistoryHead { row, digest: digest.to_owned() }))
     }
 
-    /// Whether the database still holds it.
+    /// Returns true if the database still holds this head.
     pub(super) fn is_in(&self, conn: &dyn Database) -> SqlResult<bool> {
         history::holds(conn, &self.0)
     }
@@ -36,7 +36,7 @@ impl Known {
 pub(super) struct Server {
     /// Given when its files were made: a copy of them has the same.
     pub(super) system: i64,
-    /// How often a standby was promoted, hexadecimal.
+    /// Number of times that a standby was promoted, hexadecimal.
     pub(super) timeline: String,
 }
 
@@ -54,14 +54,14 @@ impl Server {
     }
 }
 
-/// What is kept.
+/// The content of the mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LastSeen {
     /// The start of the process that wrote it.
     pub(super) boot: BootId,
-    /// What that process saw last.
+    /// The head of the history that this process saw last.
     pub(super) known: Known,
-    /// Where.
+    /// The location.
     pub(super) server: Server,
 }
 
@@ -74,7 +74,7 @@ impl LastSeen {
         Some(Self { boot: BootId::parse(boot)?, known, server })
     }
 
-    /// Whether the database of `conn` may have forgotten something since this was written.
+    /// Returns true if the database of `conn` may have forgotten something since this mark was written.
     pub(super) fn is_contradicted_by(
         &self,
         conn: &dyn Database,
@@ -107,7 +107,7 @@ impl MarkFile {
         Self(path.to_owned())
     }
 
-    /// What it says; none where it says nothing that makes sense.
+    /// Reads the mark; none if its content makes no sense.
     pub(super) fn read(&self) -> Option<LastSeen> {
         LastSeen::parse(&std::fs::read_to_string(&self.0).ok()?)
     }

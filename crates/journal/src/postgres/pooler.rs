@@ -1,5 +1,5 @@
-//! Whether a pooler stands between, and gives one session's transactions to several processes of the server. What one
-//! of them holds another would write.
+//! Detects a pooler in between that gives one session's transactions to several processes of the server. One of
+//! them could write while another holds the journal.
 
 use super::super::sql::{SqlResult, Wall};
 use super::greeting;

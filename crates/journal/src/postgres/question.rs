@@ -40,17 +40,17 @@ impl ServerQuestion {
         Ok(Self { sql: self.sql.clone(), values, kept: self.kept })
     }
 
-    /// Whether it leaves everything as it is.
+    /// Returns true if the statement changes nothing.
     pub(super) fn only_reads(&self) -> bool {
         self.sql.trim_start().starts_with("SELECT")
     }
 
-    /// Whether the server keeps it.
+    /// Returns true if the server keeps the prepared statement.
     pub(super) fn is_kept(&self) -> bool {
         self.kept
     }
 
-    /// What it is kept by: its text, and the types of its values.
+    /// Returns the key of the prepared statement: its text, and the types of its values.
     pub(super) fn key(&self) -> (String, Vec<Type>) {
         (self.sql.clone(), self.values.iter().map(Outgoing::kind).collect())
     }
@@ -71,12 +71,12 @@ impl ServerQuestion {
     }
 }
 
-/// What a statement found and did.
+/// The result of a statement.
 #[derive(Debug, Default)]
 pub(crate) struct ServerReply {
     /// Its rows.
     pub(crate) rows: Vec<Vec<Value>>,
-    /// How many rows it changed.
+    /// Number of changed rows.
     pub(crate) changed: usize,
 }
 
@@ -162,12 +162,12 @@ impl<'a> FromSql<'a> for Incoming {
     }
 }
 
-/// What was not answered in time.
+/// Returns the error for an answer that did not come in time.
 pub(super) fn late() -> SqlError {
     ServerFault::said("the server did not answer in time").into()
 }
 
-/// What the server, or the connection to it, says instead of an answer.
+/// Returns the fault that the server, or the connection to it, reports instead of an answer.
 pub(super) fn fault(error: &tokio_postgres::Error) -> ServerFault {
     if let Some(told) = error.as_db_error() {
         let state = Some(told.code().code().to_owned());
@@ -178,7 +178,7 @@ pub(super) fn fault(error: &tokio_postgres::Error) -> ServerFault {
     ServerFault::said(format!("{error}{source}"))
 }
 
-/// What it means for a statement that had to change a row.
+/// Returns the outcome of a statement that had to change one row: `wall` if it did not.
 pub(super) fn ran_into(wall: Option<Wall>, answer: SqlResult<ServerReply>) -> SqlResult<()> {
     let Some(wall) = wall else { return answer.map(drop) };
     match answer {

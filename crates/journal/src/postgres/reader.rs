@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
 
-/// How many reads are taken from the queue at one time.
+/// Number of reads that are taken from the queue at one time.
 const SOME: usize = 16;
 
 /// Reads a journal that a server keeps.
@@ -27,7 +27,7 @@ impl ServerReader {
         let mut some = Vec::with_capacity(SOME);
         loop {
             let count = beat.receive(&mut self.jobs, &mut some, SOME);
-            // What must not be used any more is the writer's to end the process for.
+            // If the database must not be used any more, the writer ends the process.
             let usable = self.line.renew().is_ok();
             if count.is_none() {
                 self.line.prove();
@@ -41,7 +41,7 @@ impl ServerReader {
                         self.figures.trips.fetch_add(session.take_trips(), Ordering::Relaxed);
                         self.telling.tell(losses, reply);
                     }
-                    // What is dropped here was not read, and its waiter hears so. Writes have another thread.
+                    // A dropped job was not run, and its waiter learns so. Writes have another thread.
                     (Job::Read(_) | Job::Write(_), _) => {}
                     (Job::Close(closed), _) => {
                         self.jobs.close();

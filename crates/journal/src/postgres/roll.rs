@@ -10,16 +10,16 @@ use super::hold::HOLDER;
 use super::session::Session;
 use std::time::Duration;
 
-/// How often each says that it is there.
+/// Interval at which each process reports that it is there.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 
-/// What a session is for that has the journal of a Signer, or waits for it.
+/// Use of a session that has the journal of a Signer, or waits for it.
 pub(super) const SERVES: &str = "writes";
 
-/// What one is for that has it for a command, which is waited for.
+/// Use of a session that has the journal for a command; others wait for the command to end.
 pub(super) const COMMAND: &str = "command";
 
-/// What the sessions of a process are called: what each is for stands in the middle.
+/// Returns the name of a process's sessions, with the use of each in the middle.
 pub(super) fn name(used_for: &str, boot: BootId) -> String {
     format!("merchant-signer {used_for} {}", start(boot))
 }
@@ -29,11 +29,11 @@ fn start(boot: BootId) -> String {
     boot.to_string().chars().take(8).collect()
 }
 
-/// What a process says of itself.
+/// The state that a process reports of itself.
 pub(super) struct SaidState<'a> {
-    /// What its clock tells, Unix ms.
+    /// Time of its clock, Unix ms.
     pub(super) clock_ms: i64,
-    /// How far it has told its webhook.
+    /// The progress of its webhook.
     pub(super) told: Option<&'a str>,
     /// Why it could bill on no chain.
     pub(super) unfit: Option<&'a str>,
@@ -44,7 +44,7 @@ pub(super) struct SaidState<'a> {
 pub(super) struct Oneself {
     pub(super) boot: BootId,
     pub(super) name: String,
-    /// How it is set up, for the others to compare.
+    /// The setup of this process, for the others to compare.
     pub(super) setup: String,
 }
 
@@ -70,9 +70,9 @@ impl Oneself {
         conn.execute("DELETE FROM instance WHERE boot = ?1", [self.boot.bytes()]).map(drop)
     }
 
-    /// Who is there, the one that serves first; and how far that one has told its webhook. Whose sessions have all
-    /// ended has ended, or makes another one at once; whoever says nothing for a minute is not there either, whatever
-    /// the server has left of its sessions.
+    /// Reads the processes that are there, the serving one first, and the progress of the serving one's webhook. A
+    /// process whose sessions have all ended has ended, or opens another session at once; a process that reports
+    /// nothing for a minute is not there either, even if the server still has sessions of it.
     pub(super) fn read(&self, session: &Session) -> SqlResult<(Vec<Instance>, Option<String>)> {
         let sql = format!(
             "WITH live AS (SELECT right(application_name, 8) AS start, coalesce(bool_or(pid = ({HOLDER})), false) AS has
@@ -118,7 +118,7 @@ impl Oneself {
 /// A process that served, and was ended.
 #[derive(Debug)]
 pub(super) struct Silent {
-    /// What it is called, where the roll still knew.
+    /// Name of the process, if the roll still had it.
     pub(super) name: Option<String>,
     pub(super) start: String,
     pub(super) quiet: Duration,
@@ -149,7 +149,7 @@ pub(super) fn end_silent(session: &Session, after: Duration) -> SqlResult<Option
     ended.optional()
 }
 
-/// What the clock of another process says by now, Unix ms, if it is on the roll.
+/// Returns the present time on the clock of another process, Unix ms, if that process is on the roll.
 pub(super) fn clock_of(conn: &dyn Database, boot: BootId) -> SqlResult<Option<i64>> {
     let sql = "SELECT clock_ms + (extract(epoch FROM clock_timestamp() - seen) * 1000)::bigint
                FROM instance WHERE boot = ?1";

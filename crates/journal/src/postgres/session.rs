@@ -1,10 +1,10 @@
 //! One connection to the server, of a thread that waits for its answers.
 //!
-//! What needs no answer is queued, and goes out with the next question: all of that is one round trip, however
-//! many statements there are. The server runs them in order, and none after one that failed.
+//! A statement that needs no answer is queued, and goes out with the next question: all of that is one round trip,
+//! however many statements there are. The server runs them in order, and none after a failed one.
 //!
-//! Whatever goes wrong with the connection itself, the session is not used again: nobody knows what the server
-//! has done of what was asked.
+//! After any failure of the connection itself, the session is not used again: it is unknown which of the statements
+//! the server has run.
 
 use super::super::sql::{Database, Row, ServerFault, SqlError, SqlResult, Statement, Wall};
 use super::mark::Known;
@@ -28,7 +28,7 @@ use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, SimpleQueryMessage};
 
-/// How a COMMIT ended.
+/// The end of a COMMIT.
 #[derive(Debug)]
 pub(super) enum Committed {
     /// It is durable, and how far the history goes then.
@@ -43,19 +43,19 @@ pub(super) enum Committed {
 pub(crate) struct Session {
     runtime: Runtime,
     client: Client,
-    /// What the server has warned of since this was last looked at.
+    /// Warning from the server since the last look.
     warning: Arc<Mutex<Option<String>>>,
-    /// What goes out with the next question, and the wall that each may run into.
+    /// Statements that go out with the next question, each with the wall that it may run into.
     queue: RefCell<Vec<(ServerQuestion, Option<Wall>)>>,
-    /// What the server has read and planned before, by its text and the types of its values.
+    /// Statements that the server has prepared, by their text and the types of their values.
     prepared: RefCell<HashMap<(String, Vec<Type>), tokio_postgres::Statement>>,
-    /// Whether it is not known yet that the transaction, or the savepoint, is open. Until then a statement that
-    /// writes waits: outside of a transaction it would be a commit of its own.
+    /// True until the transaction, or the savepoint, is known to be open. Until then a statement that writes waits:
+    /// outside of a transaction it would be a commit of its own.
     opening: Cell<bool>,
-    /// How often an answer was waited for.
+    /// Number of waits for an answer.
     trips: Cell<u64>,
     broken: Cell<bool>,
-    /// What the server had no room or no permission for, if anything, since this was last asked.
+    /// The fault of a statement for which the server had no room or no permission, if any, since the last look.
     refused: RefCell<Option<ServerFault>>,
     /// The process of the server that answers.
     pub(crate) backend: i64,
@@ -103,17 +103,17 @@ impl Session {
         Ok(session)
     }
 
-    /// Whether it is of no more use.
+    /// Returns true if the session is of no more use.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.get() || self.client.is_closed()
     }
 
-    /// How many round trips there were since this was last asked.
+    /// Returns the number of round trips since the last call.
     pub(crate) fn take_trips(&self) -> u64 {
         self.trips.take()
     }
 
-    /// What the server refused since this was last asked, if that will not pass by itself.
+    /// Returns the fault of a refusal by the server since the last call, if it will not pass by itself.
     pub(super) fn take_refusal(&self) -> Option<ServerFault> {
         self.refused.take()
     }
@@ -159,8 +159,8 @@ impl Session {
         self.put(ServerQuestion::kept(sql, vec![Value::Blob(token.bytes().to_vec())]), None);
     }
 
-    /// Where the open transaction is undone to when the write that comes next is not kept. There is one such
-    /// place at a time.
+    /// Sets a savepoint: the open transaction is undone to it when the next write is not kept. There is one
+    /// savepoint at a time.
     pub(super) fn save_point(&self) {
         self.open_by("SAVEPOINT write");
     }
@@ -172,7 +172,7 @@ impl Session {
 
     /// Undoes what came after the savepoint.
     pub(super) fn undo(&self) -> SqlResult<()> {
-        // Whatever fails of that is undone with the rest.
+        // A failure in this flush is undone with the rest.
         self.flush().ok();
         self.batch("ROLLBACK TO write")
     }
@@ -188,7 +188,7 @@ impl Session {
     /// Ends the transaction of this name, and looks at its row: COMMIT of a transaction that failed is
     /// answered like any other.
     pub(super) fn commit(&self, token: Token) -> Committed {
-        // Whoever wrote something has seen to that, and heard if it failed.
+        // Each write has flushed its statements already, and its waiter learnt of any failure.
         if self.opened().and_then(|()| self.flush()).is_err() {
             self.roll_back();
             return Committed::No;
@@ -231,8 +231,8 @@ impl Session {
         database.query_row(sql, [token.bytes()], |row: &Row<'_>| Ok(row.get::<i64>(0)? == 0))
     }
 
-    /// Has it sent with the next question. Where it changes no row, or another one is in its place, that is
-    /// `wall`.
+    /// Queues the statement, which goes out with the next question. If it changes no row, or another row is in its
+    /// place, the error is `wall`.
     pub(crate) fn queue(&self, question: ServerQuestion, wall: Option<Wall>) -> SqlResult<()> {
         self.opened()?;
         self.put(question, wall);

@@ -1,5 +1,6 @@
-//! The thread of a process that stands by: it waits for the lock that the one that serves has, follows the database
-//! with its own mark, and takes over when the lock is free. Whoever serves and says nothing for long is ended first.
+//! The thread of a process that stands by: it waits for the lock of the serving process, follows the database with
+//! its own mark, and takes over when the lock is free. A serving process that reports nothing for long is ended
+//! first.
 
 use super::super::HistoryHead;
 use super::super::Journal;
@@ -24,7 +25,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
-/// How long a session that has the journal has to last before anything is begun with it.
+/// Time that a session with the journal has to last before anything is begun with it.
 const SETTLES: Duration = Duration::from_millis(250);
 
 /// Waits for the journal.
@@ -37,9 +38,9 @@ struct Post {
     clock: Clock,
     sight: Arc<StandbySight>,
     tell: oneshot::Sender<Result<Journal, OpenError>>,
-    /// What the mark says, as far as this process has written it.
+    /// The content of the mark, as far as this process has written it.
     marked: Option<LastSeen>,
-    /// Whether it was said that the mark contradicts the database.
+    /// True if the contradiction of mark and database was logged.
     contradicted: bool,
 }
 
@@ -67,7 +68,7 @@ pub(super) fn stand_by(
     Ok(Standby { sight, turn })
 }
 
-/// What became of a round.
+/// The result of a round.
 enum Round {
     /// Another has the journal.
     Waits(Box<Session>),
@@ -80,13 +81,13 @@ impl Post {
     fn stand(mut self, session: Session) {
         let (mut session, mut yields_until) = (Some(session), None);
         while !self.tell.is_closed() {
-            // What breaks this line may have broken that of the one that serves. That one alone knows for sure
-            // whether the database has forgotten something since, so it comes first.
+            // The fault that breaks this connection may have broken the serving process's connection too. Only the
+            // serving process knows for sure whether the database has forgotten something since, so it goes first.
             let yields = yields_until.is_some_and(|until| Instant::now() < until);
             match self.round(session.take(), yields) {
                 Ok(Round::Waits(waits)) => session = Some(*waits),
                 Ok(Round::Serves(journal)) => {
-                    // Whoever does not wait any more drops it, and the next one gets it.
+                    // If the receiver waits no more, the journal is dropped, and the next process in line gets it.
                     self.tell.send(Ok(journal)).ok();
                     return;
                 }
@@ -102,7 +103,8 @@ impl Post {
         }
     }
 
-    /// What there is to see comes first: whoever joined a moment ago has a mark when it has to take over.
+    /// Runs one round, and updates its view before it tries to take over: a process that joined a moment ago thus
+    /// has a mark when it takes over.
     fn round(&mut self, session: Option<Session>, yields: bool) -> Result<Round, Lost> {
         let session = match session {
             Some(session) => session,
@@ -122,7 +124,7 @@ impl Post {
         let (instances, told) = self.oneself.read(&session)?;
         *self.sight.told.lock() = told;
         let serves = instances.iter().any(|instance| instance.serves);
-        // Whoever could bill nothing leaves the journal to somebody who could.
+        // A process that could bill on no chain leaves the journal to a process that could.
         let fitter = instances.iter().any(Instance::stands_by_and_could_serve);
         let yields = yields || (unfit.is_some() && fitter);
         self.sight.roll.replace(instances);
@@ -191,8 +193,9 @@ impl Post {
         Ok(())
     }
 
-    /// Has the journal, and begins on it as any start does. What broke the session that had it, a server that is
-    /// shut down above all, may be about to break this one: then nothing has begun, and the other comes first.
+    /// Takes the journal over, and begins on it like any start. The fault that broke the session before, above all
+    /// a shutdown of the server, may be about to break this session too: then nothing has begun, and the other
+    /// process comes first.
     fn take_over(&mut self, session: Session) -> Result<Journal, Lost> {
         sleep(SETTLES);
         session.batch("SELECT 1")?;

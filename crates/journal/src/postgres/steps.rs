@@ -12,7 +12,7 @@ use super::{Journal, Lost, OpenError, ServerConfig, apart, fit};
 use std::time::Duration;
 use tokio_postgres::Config;
 
-/// How long the answer to a statement is waited for at most.
+/// Longest wait for the answer to a statement.
 const PATIENCE: Duration = Duration::from_hours(24);
 
 /// From which version to which tables were brought: one and the same where nothing was to be done.
@@ -92,7 +92,7 @@ fn reach(config: &ServerConfig, owner: &Config) -> Result<Session, Lost> {
     Ok(session)
 }
 
-/// Whether a session may alter the tables.
+/// Returns true if the session may alter the tables.
 fn owns(conn: &dyn Database) -> SqlResult<bool> {
     let owner = "SELECT 1 FROM pg_class
                  WHERE oid = 'about'::regclass AND pg_has_role(relowner, 'USAGE')";

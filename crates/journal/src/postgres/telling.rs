@@ -4,10 +4,10 @@
 use super::super::writer::JobReply;
 use parking_lot::Mutex;
 
-/// What is known of the writer's newest COMMIT.
+/// The state of the writer's newest COMMIT.
 #[derive(Default)]
 enum NewestCommit {
-    /// What became of it.
+    /// Its outcome is known.
     #[default]
     Known,
     /// It waits for its answer, and these wait for it.
@@ -49,7 +49,7 @@ impl HeldReplies {
         *losses = losses.wrapping_add(1);
     }
 
-    /// How many answers were lost until now: asked before anything is read.
+    /// Returns the number of answers lost so far; asked before anything is read.
     pub(super) fn losses(&self) -> u64 {
         self.0.lock().1
     }

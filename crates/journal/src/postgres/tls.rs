@@ -1,5 +1,5 @@
-//! How a server is reached: as it is where nothing leaves the machine, and otherwise by TLS alone, with the
-//! certificate of the server proven by an authority and holding the name that was asked for.
+//! The connection to a server: plain if nothing leaves the machine, and otherwise by TLS alone, with a server
+//! certificate that an authority proves and that holds the requested name.
 
 use super::super::sql::{SqlError, SqlResult};
 use rustls::pki_types::CertificateDer;
@@ -42,7 +42,7 @@ pub(super) fn secured(
     Ok((server, MakeRustlsConnect::new(client)))
 }
 
-/// Whether all that is said to the server stays on this machine.
+/// Returns true if everything sent to the server stays on this machine.
 fn stays_here(server: &Config) -> bool {
     let addresses = server.get_hostaddrs();
     if !addresses.is_empty() {

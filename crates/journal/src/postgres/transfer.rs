@@ -1,5 +1,5 @@
-//! A journal moves from a file to a server, or back: every row of every table, all of it or nothing. What came
-//! about is audited before it counts, and has to hold what the original holds; the mark goes along.
+//! The move of a journal from a file to a server, or back: every row of every table, all of it or nothing. The copy
+//! is audited before it counts, and has to hold everything that the original holds; the mark goes along.
 
 use super::super::audit::{self, Audit};
 use super::super::backup::AuditWatch;
@@ -25,12 +25,12 @@ use std::path::Path;
 const OLD_COPY: &str = "by its mark it may be an old copy, and the copy would not tell: start the Signer on it \
                         once, which puts in doubt what it may have forgotten, stop it, and copy it then";
 
-/// What stands in the way of a copy that came about already.
+/// The error for a copy that was already made.
 const WHOLE_ALREADY: &str = "there is a journal where it is to go, and all that is in this one is in it: it was copied, \
                              and the copy is whole. Start the Signer with the configuration of the copy, and not on \
                              this one again";
 
-/// How many rows a server is asked for, or given, at one time.
+/// Number of rows that are read from a server, or sent to it, at one time.
 const SOME: usize = 500;
 
 /// A server, and who makes the tables there.
@@ -66,9 +66,10 @@ pub(crate) fn to_server(
     Ok(original)
 }
 
-/// Whether the server has the history of the journal in `file` to its end. A copy comes about in one transaction,
-/// which is audited before, and two histories that part anywhere have different digests from there on: so the newest
-/// row tells that all of it is there. A server that does not say so, whatever the reason, says nothing.
+/// Returns true if the server has the history of the journal in `file` to its end. A copy is made in one
+/// transaction, which is audited before its commit, and two histories that part anywhere have different digests
+/// from there on: so the newest row proves that all of it is there. If the server cannot be asked, for any reason,
+/// the answer is false.
 fn is_there(file: &Connection, config: &ServerConfig) -> SqlResult<bool> {
     let head = history::head(file)?;
     if head.row == 0 {
@@ -97,7 +98,7 @@ fn fill_server(
     boots::insert_boot(conn, boot, Clock::MACHINE.unix_ms())?;
     conn.flush()?;
     same(original, &audit::watched(conn, &[], &mut |_, _| {})?)?;
-    // Whoever starts on the file again has it taken for an old copy: never are there two journals with marks.
+    // If somebody starts on the file again, it is taken for an old copy: there are never two journals with marks.
     files.remove_mark().map_err(SqlError::foreign)?;
     let known = made.commit()?;
     let mark = MarkFile::at(&config.mark_path);

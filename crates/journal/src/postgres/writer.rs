@@ -18,10 +18,10 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
-/// How old the mark may get while the journal is written.
+/// Greatest age of the mark while the journal is written.
 const MARK_EVERY: Duration = Duration::from_secs(1);
 
-/// How often a server that refuses what is written is tried again.
+/// Interval at which a server that refuses what is written is tried again.
 const TRY_EVERY: Duration = Duration::from_secs(1);
 
 /// Writes a journal that a server keeps.
@@ -53,10 +53,10 @@ impl std::fmt::Debug for LostCommit {
 #[derive(Debug)]
 pub(super) struct Following {
     pub(super) file: MarkFile,
-    /// What that is, for whoever makes a session as well.
+    /// The process's knowledge of its database, shared with the threads that open sessions.
     pub(super) seen: Arc<Mutex<LastSeen>>,
     pub(super) written: Option<Instant>,
-    /// Whether the database holds more than the file says.
+    /// True if the database holds more than the file says.
     pub(super) behind: bool,
 }
 
@@ -68,8 +68,8 @@ impl Following {
         self.catch_up();
     }
 
-    /// Has the file say it, unless it was written a moment ago. What is committed in that moment may be the last
-    /// for long, so it is caught up with when nothing comes, too.
+    /// Writes the mark, unless it was written a moment ago. A commit in that moment may be the last for long, so
+    /// the mark is also brought up to date when no work comes.
     fn catch_up(&mut self) {
         if self.behind && self.written.is_none_or(|then| then.elapsed() >= MARK_EVERY) {
             self.write();
@@ -113,7 +113,7 @@ impl ServerWriter {
                 (Job::Read(read), Some(session)) => read(session)(),
                 (Job::Write(write), Some(_)) => writes.push(write),
                 (Job::Close(close), _) => closed = Some(close),
-                // What is dropped here has changed nothing, and its waiter hears so.
+                // A dropped job has changed nothing, and its waiter learns so.
                 (Job::Read(_) | Job::Write(_), None) => {}
             }
         }
@@ -204,7 +204,7 @@ impl ServerWriter {
         match ask_for(session, open.token) {
             Ok(known) => {
                 info!(happened = known.is_some(), "what became of the COMMIT is known");
-                // Where it did not happen the replies are dropped, which says so.
+                // If the COMMIT did not happen, the replies are dropped, and that tells the waiters.
                 let open = self.unanswered.take();
                 match (known, open) {
                     (Some(known), Some(open)) => self.tell(open, known),
@@ -232,8 +232,8 @@ fn reply_to(waiting: Vec<RanWrite>) {
     }
 }
 
-/// Whether the transaction of this name was committed, and how far the history goes then. If not, it never will
-/// be.
+/// Asks if the transaction of this name was committed, and returns the head of the history then. If it was not
+/// committed, it never will be.
 pub(super) fn ask_for(session: &Session, token: Token) -> Result<Option<Known>, Lost> {
     if !session.void(token)? {
         return Ok(None);
@@ -261,7 +261,8 @@ fn run_in_turn(session: &Session, token: Token, writes: Vec<Write>) -> SqlResult
         }
         let ran = write(session);
         if ran.keep {
-            // What its waiter will be told is true of all of it, and a later failure undoes nothing of it.
+            // After the flush the waiter's reply is true of all of the write, and a later failure undoes nothing of
+            // it.
             session.flush()?;
         } else if !alone {
             session.undo()?;

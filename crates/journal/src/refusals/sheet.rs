@@ -20,10 +20,10 @@ use tokio::time::Instant;
 /// The version of the table below.
 const VERSION: i64 = 1;
 
-/// How many rows are kept at most, some 300 MB of them: a flood takes no more of the disk than that.
+/// Greatest number of rows kept, some 300 MB of them: a flood takes no more of the disk than that.
 const MOST_ROWS: i64 = 1_000_000;
 
-/// How often old rows are looked for, and how many are taken away then.
+/// Interval at which old rows are looked for, and the number removed each time.
 const SWEEP_EVERY: Duration = Duration::from_mins(1);
 const SWEPT_AT_ONCE: i64 = 20_000;
 

@@ -6,10 +6,10 @@ use rusqlite::{ErrorCode, ffi};
 /// Why a statement was not run, or its rows not read.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum SqlError {
-    /// What SQLite says.
+    /// An error from SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// What a server says, or that it says nothing.
+    /// An error from a server, or the lack of its answer.
     #[cfg(feature = "postgres")]
     #[error(transparent)]
     Server(#[from] ServerFault),
@@ -18,7 +18,7 @@ pub enum SqlError {
     RanInto(#[from] Wall),
 }
 
-/// What keeps a row out that must not be there.
+/// A constraint that keeps out a row that must not be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wall {
     /// Around the places of a lane: no two batches share one, and none is left out.
@@ -60,7 +60,8 @@ impl Wall {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{}", self.words())]
 pub struct ServerFault {
-    /// What the server calls it (SQLSTATE). None where the connection failed, and nobody knows what it did.
+    /// The server's code for the fault (SQLSTATE). None if the connection failed; it is then unknown what the
+    /// server did.
     pub state: Option<String>,
     /// The constraint that a row did not meet.
     pub constraint: Option<String>,
@@ -75,18 +76,18 @@ impl ServerFault {
         Self { state: None, constraint: None, problem: problem.into() }
     }
 
-    /// What the server is found to be, in whole sentences.
+    /// Makes a fault of a finding about the server, in whole sentences.
     pub(crate) fn found(problem: impl Into<String>) -> Self {
         Self { state: Some(FOUND.to_owned()), ..Self::said(problem) }
     }
 
-    /// Whether it was found out here, and the server has said nothing of the kind.
+    /// Returns true if the fault was found here, and the server has reported nothing of the kind.
     pub(crate) fn is_found(&self) -> bool {
         self.state.as_deref() == Some(FOUND)
     }
 
-    /// Whether the next write would fare no better: there is no room, the disk fails, nothing may be written, or
-    /// not by this role.
+    /// Returns true if the next write would fare no better: there is no room, the disk fails, nothing may be
+    /// written, or not by this role.
     pub(crate) fn lasts(&self) -> bool {
         let state = self.state.as_deref().unwrap_or_default();
         state.starts_with("53") || state.starts_with("58") || ["25006", "42501"].contains(&state)
@@ -115,7 +116,7 @@ impl SqlError {
         Self::Sqlite(rusqlite::Error::ToSqlConversionFailure(problem.into()))
     }
 
-    /// Whether another row stands where this one was to be, and so keeps `wall` up.
+    /// Returns true if another row stands in the place of this one, and so keeps `wall` up.
     pub(crate) fn is_at(&self, wall: Wall) -> bool {
         let mut indexes = wall.indexes().iter();
         match self {
@@ -133,7 +134,7 @@ impl SqlError {
         }
     }
 
-    /// Whether there is no room for it.
+    /// Returns true if there is no room for the write.
     pub(crate) fn is_full(&self) -> bool {
         match self {
             Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),

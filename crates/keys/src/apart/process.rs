@@ -1,9 +1,9 @@
 //! The process that holds the keys: how it is started or reached, told apart from one that died, and ended.
 //!
-//! It is this program again, with one end of a pair of sockets as its standard input and nothing else of
-//! ours: no descriptor, no variable but those that the configuration is read from. A thread starts it and
-//! waits for its end, for the system ends it with the thread that started it. Where it is a service of its own,
-//! systemd starts one for each connection, and it ends with that.
+//! The process is this program again, with one end of a pair of sockets as its standard input and nothing else of
+//! ours: no descriptor, no variable but those that the configuration is read from. A thread starts it and waits for
+//! its end, for the system ends the process with the thread that started it. If the process is a service of its
+//! own, systemd starts one for each connection, and it ends with the connection.
 
 use super::wire::{Manifest, OpenedAs};
 use super::{ApartKey, HolderLink, next_message};
@@ -29,16 +29,16 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-/// What is executed: this very program, whatever stands under its name by now.
+/// The executed file: this very program, whatever stands under its name by now.
 const SELF: &str = "/proc/self/exe";
 
-/// How the command is called that holds the keys.
+/// Name of the command that holds the keys.
 const COMMAND: &str = "hold-keys";
 
 /// Of a process that is no more when it is needed.
 const ENDED: &str = "it has ended; what it wrote stands in the log";
 
-/// How long it may take to open all keys: some of them may come from stores that are slow to answer.
+/// Time limit for opening all keys: some of them may come from stores that are slow to answer.
 const OPENING: Duration = Duration::from_mins(3);
 
 /// Tells why a process that held keys has ended while they were wanted.
@@ -87,7 +87,7 @@ impl SplitKeys {
             ));
         }
         let link = HolderLink::over(socket, Arc::clone(&holder));
-        // Whoever waits for its end tells of it from now on; it may have ended before.
+        // From now on the end of the process is reported; the process may have ended before.
         holder.wanted.store(true, Ordering::SeqCst);
         if holder.gone.is_cancelled() {
             return Err(io::Error::other(ENDED));
@@ -102,7 +102,8 @@ impl SplitKeys {
         Ok(ApartKeys { manifest, link: Arc::new(link) })
     }
 
-    /// Of the service. Whoever runs it must be able to do what this user cannot: systemd listens as root.
+    /// Connects to the service. The user that runs it must be able to do things that this user cannot: systemd
+    /// listens as root.
     async fn reach(&self, path: &Path) -> io::Result<(UnixStream, Arc<Holder>)> {
         let at = path.display();
         let told = |why: io::Error| {
@@ -130,7 +131,7 @@ impl SplitKeys {
         }
         command.arg(COMMAND).env_clear().envs(config::own_environment());
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::inherit());
-        // What a terminal tells to all of its processes is not meant for this one.
+        // Signals that a terminal sends to all of its processes are not meant for this one.
         command.process_group(0);
         let (told, heard) = oneshot::channel();
         let deaths = self.deaths.clone();
@@ -144,11 +145,11 @@ impl SplitKeys {
 pub(super) struct Holder {
     /// None where it is a service of its own: it ends with the line to it.
     number: Option<Pid>,
-    /// Whether somebody wants its keys: then its end is told.
+    /// True if somebody wants its keys: then its end is reported.
     pub(super) wanted: AtomicBool,
-    /// Whether it has ended.
+    /// Cancelled when the process has ended.
     pub(super) gone: CancellationToken,
-    /// Whether nothing more is to be heard from it.
+    /// Cancelled when nothing more is to be heard from the process.
     pub(super) closed: CancellationToken,
     deaths: mpsc::Sender<String>,
 }

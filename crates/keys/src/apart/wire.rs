@@ -1,4 +1,4 @@
-//! What passes between the two processes: frames of a length and a message, neither of which may be long.
+//! The messages between the two processes: frames of a length and a message, neither of which may be long.
 //!
 //! The process that holds the keys reads nothing else once it holds them, so this is small: fixed fields, no
 //! text that is parsed, and no frame above [`LONGEST`].
@@ -22,12 +22,12 @@ pub struct Ask {
     /// Which key is meant, by its place in the [`Manifest`].
     #[prost(uint32, tag = "2")]
     pub key: u32,
-    /// What is asked.
+    /// The value or operation asked for.
     #[prost(oneof = "KeyQuestion", tags = "3, 4, 5, 6")]
     pub question: Option<KeyQuestion>,
 }
 
-/// What is asked.
+/// The value or operation asked for.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum KeyQuestion {
     /// Sign a new batch.
@@ -50,7 +50,7 @@ pub struct SignBill {
     /// The bytes that the signature is to commit to.
     #[prost(bytes = "vec", tag = "1")]
     pub bytes: Vec<u8>,
-    /// What they are to charge, in their order.
+    /// The charges of these bytes, in their order.
     #[prost(message, repeated, tag = "2")]
     charges: Vec<WireCharge>,
 }
@@ -97,12 +97,12 @@ pub struct KeyAnswer {
     /// Of which question.
     #[prost(uint64, tag = "1")]
     pub id: u64,
-    /// What came of it.
+    /// Outcome of the question.
     #[prost(oneof = "KeyReply", tags = "2, 3, 4")]
     pub said: Option<KeyReply>,
 }
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum KeyReply {
     /// The signature: r, s and the parity.
@@ -134,7 +134,7 @@ pub struct Manifest {
     /// Every key that it was to open.
     #[prost(message, repeated, tag = "2")]
     pub keys: Vec<Opened>,
-    /// What of its protection this machine does not give.
+    /// Parts of its protection that this machine does not give.
     #[prost(string, repeated, tag = "3")]
     pub lacks: Vec<String>,
 }
@@ -142,7 +142,7 @@ pub struct Manifest {
 /// A key that was to be opened.
 #[derive(Clone, PartialEq, Message)]
 pub struct Opened {
-    /// How the operator knows it: `chains.139.key`.
+    /// The operator's name for the key: `chains.139.key`.
     #[prost(string, tag = "1")]
     pub path: String,
     /// The address, or why it was not opened.
@@ -150,7 +150,7 @@ pub struct Opened {
     pub outcome: Option<OpenedAs>,
 }
 
-/// What came of opening a key.
+/// The outcome of opening a key.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum OpenedAs {
     /// It signs for this address.
@@ -162,7 +162,8 @@ pub enum OpenedAs {
 }
 
 impl KeyQuestion {
-    /// What is asked about these bytes; none where the batch that they are another attempt of has none.
+    /// Builds the question about these bytes; none if they are another attempt of a batch and its earlier attempt
+    /// is missing.
     pub fn of(bytes: &[u8], meant: &Meant<'_>) -> Option<Self> {
         let bytes = bytes.to_vec();
         Some(match (meant.kind, meant.tokens) {
@@ -180,7 +181,7 @@ impl KeyQuestion {
 }
 
 impl SignBill {
-    /// What is to be charged, and the token of each; none where a field has a length that it cannot have.
+    /// Returns the items to be charged, and the token of each; none if a field has a length that it cannot have.
     pub fn charges(&self) -> Option<(Vec<Item>, Vec<Address>)> {
         self.charges.iter().map(WireCharge::read).collect()
     }
@@ -242,7 +243,7 @@ pub fn frame(message: &impl Message) -> io::Result<Vec<u8>> {
     Ok(framed)
 }
 
-/// How long the message behind these bytes is; an error where it may not be so long.
+/// Returns the length of the message behind these bytes; an error if it may not be so long.
 pub(super) fn length(head: [u8; 4]) -> io::Result<usize> {
     let length = usize::try_from(u32::from_be_bytes(head)).unwrap_or(usize::MAX);
     let long = "a frame is longer than any message";

@@ -1,4 +1,4 @@
-//! Who we are to AWS: as the environment says it, from a container's door, or from the machine's metadata.
+//! Our identity towards AWS: from the environment, from a container's endpoint, or from the machine's metadata.
 
 use crate::kept::{Kept, Lasting};
 use crate::store_fault::{StoreError, StoreFault};
@@ -11,21 +11,21 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// How long before they end credentials are fetched anew, ms.
+/// Time before their end at which credentials are fetched anew, ms.
 const EARLY_MS: i64 = 300_000;
 
 /// Doors of credentials that may be asked without TLS: they are on this machine.
 const LOCAL: [&str; 6] =
     ["127.0.0.1", "localhost", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
 
-/// What a request is signed with.
+/// The credentials that a request is signed with.
 pub(super) struct Credentials {
     pub(super) id: String,
     pub(super) secret: SecretString,
     pub(super) token: Option<SecretString>,
 }
 
-/// Where they come from, and those that are known.
+/// The source of credentials, and those that are known.
 pub(super) struct Wallet {
     source: AwsCredentialSource,
     web: Web,

@@ -1,8 +1,8 @@
 //! The tokens of one module: found by label, logged in to, asked to sign, and found again when they were
 //! gone.
 //!
-//! A wrong PIN is tried once and never again: tokens count, and lock. Whatever else goes wrong ends the
-//! session, and the next signature gets a new one.
+//! A wrong PIN is tried once and never again: tokens count, and lock. Any other failure ends the session, and the
+//! next signature gets a new one.
 
 use crate::KeyError;
 use crate::private_file;
@@ -22,7 +22,7 @@ use std::path::Path;
 /// The longest PIN, bytes.
 const PIN_LIMIT: usize = 256;
 
-/// What the codes of a module mean; any other says that it is out of order.
+/// The meanings of a module's codes; any other code means that the module is out of order.
 const FAULTS: [(StoreFault, &[RvError]); 5] = [
     (
         StoreFault::Pin,
@@ -133,7 +133,7 @@ impl Tokens {
         Ok(OpenToken { session, keys: HashMap::new() })
     }
 
-    /// Where the token with this label is; slots are numbered anew whenever something changes.
+    /// Returns the slot of the token with this label; slots are numbered anew whenever something changes.
     fn slot(&self, label: &str) -> Result<Slot, StoreError> {
         let slots = self.module.get_slots_with_token().map_err(said)?;
         let has_label = |slot: &Slot| {
@@ -249,7 +249,7 @@ fn initialize(module: &Pkcs11) -> Result<(), Error> {
     }
 }
 
-/// What the module said, and what that means.
+/// Returns the module's error, with its meaning.
 fn said(error: Error) -> StoreError {
     let fault = if let Error::Pkcs11(code, _) = &error {
         let known = FAULTS.iter().find(|(_, codes)| codes.contains(code));

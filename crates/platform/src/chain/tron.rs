@@ -15,9 +15,9 @@ use sandbox_chains::tron::tx::Tx;
 use sandbox_chains::tron::{Tron, TronNode, Wallet};
 use std::sync::Arc;
 
-/// What a transaction may burn (sun): the most that TRON allows.
+/// The most that a transaction may burn (sun): the maximum that TRON allows.
 const FEE_LIMIT: i64 = 1_000_000_000;
-/// How long a transaction can land (ms of block time).
+/// Time within which a transaction can land (ms of block time).
 const LIFE_MS: u64 = 600_000;
 /// Coins that a transfer without data moves (sun): enough for a sweep.
 const GIFT: i64 = 200_000_000;

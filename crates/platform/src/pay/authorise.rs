@@ -79,7 +79,7 @@ fn limit(case: &Case, allowed: U256) -> String {
     format!("{} {SYMBOL}", amount::show(allowed, case.side.decimals))
 }
 
-/// How it ended.
+/// The outcome.
 pub(super) fn done(platform: &Platform, case: &Case) -> Markup {
     let allowed = case.wallet().map(|owner| case.side.allowance(owner));
     let dues = platform.dues(case).ok();

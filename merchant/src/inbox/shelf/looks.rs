@@ -19,7 +19,7 @@ pub(crate) struct Unchecked {
 /// What a look at one event came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// What the chain says.
+    /// The chain's answer.
     Told(Billed),
     /// Nothing is decided: look again then (Unix milliseconds).
     LookAt(i64),

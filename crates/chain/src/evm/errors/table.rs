@@ -63,7 +63,7 @@ pub(super) const ROWS: &[ErrorRow] = &[
     row("geth", Has("negative value"), Objects(Structural), "negative value"),
     row("geth", Has("nonce has max value"), Objects(Structural), "nonce has max value: address 0x5Fb, nonce: 18446744073709551615"),
     row("geth, erigon", Has("rlp:"), Objects(Structural), "rlp: expected input list for types.LegacyTx"),
-    // What the node will not do, whoever pays.
+    // Requests that the node refuses, whoever pays.
     row("geth, reth", Has("exceeds the configured cap"), Objects(Policy), "tx fee (1.23 ether) exceeds the configured cap (1.00 ether)"),
     row("besu", Has("transaction fee cap exceeded"), Objects(Policy), "Transaction fee cap exceeded"),
     row("geth", Has("only replay-protected"), Objects(Policy), "only replay-protected (EIP-155) transactions allowed over RPC"),

@@ -1,5 +1,5 @@
-//! What a node says of blocks, accounts, contracts and prices. Fields with default values are left
-//! out of every answer, and `{}` means that there is nothing.
+//! A node's answers about blocks, accounts, contracts and prices. Fields with default values are left out of every
+//! answer, and `{}` means that there is nothing.
 
 mod blocks;
 
@@ -89,7 +89,7 @@ pub(super) fn genesis(raw: &RawValue) -> Option<B256> {
     raw.check(Some(0), false).map(|(block, _)| block.id)
 }
 
-/// What an account holds.
+/// The holdings and permissions of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tron) struct Account {
     /// Sun.
@@ -97,7 +97,7 @@ pub(in crate::tron) struct Account {
     /// The time of the block before the one that holds its newest transaction, Unix ms; 0 where it has
     /// none.
     pub(in crate::tron) used_ms: u64,
-    /// What its own key may do alone.
+    /// The authority of the account's own key alone.
     pub(in crate::tron) own_key: Authority,
     /// The active permissions by which its own key may call contracts alone. Nothing is signed by them.
     pub(in crate::tron) active: Vec<u64>,
@@ -105,12 +105,12 @@ pub(in crate::tron) struct Account {
     pub(in crate::tron) others: Vec<u64>,
 }
 
-/// What one key may do by the owner permission of an account, which is what we sign by.
+/// The authority of one key under the owner permission of an account, by which we sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tron) struct Authority {
-    /// What its signature weighs.
+    /// The weight of the key's signature.
     pub(in crate::tron) weight: u64,
-    /// What signatures have to weigh together.
+    /// The weight that signatures have to reach together.
     pub(in crate::tron) threshold: u64,
 }
 
@@ -118,7 +118,7 @@ impl Authority {
     /// That of the only key of an ordinary account.
     pub(in crate::tron) const ALONE: Self = Self { weight: 1, threshold: 1 };
 
-    /// Whether a signature is enough.
+    /// Returns true if the key's signature is enough.
     pub(in crate::tron) fn suffices(self) -> bool {
         self.weight >= self.threshold
     }
@@ -151,14 +151,14 @@ impl RawPermission {
         Authority { weight, threshold: self.threshold }
     }
 
-    /// Whether all others together suffice.
+    /// Returns true if all other keys together suffice.
     fn lets_others(&self, who: &str) -> bool {
         let others = self.keys.iter().filter(|key| key.address != who);
         let weight = others.fold(0_u64, |sum, key| sum.saturating_add(key.weight));
         Authority { weight, threshold: self.threshold }.suffices()
     }
 
-    /// Whether contracts may be called by it (type 31).
+    /// Returns true if contracts may be called by the permission (type 31).
     fn calls_contracts(&self) -> bool {
         let byte = hex::decode(&self.operations).ok().and_then(|bits| bits.get(3).copied());
         byte.is_some_and(|byte| byte & 0x80 != 0)
@@ -191,7 +191,7 @@ impl RawAccount {
     }
 }
 
-/// What an account can use without paying for it.
+/// The resources that an account can use without paying for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 struct RawResources {
@@ -209,7 +209,7 @@ struct RawResources {
     energy_limit: u64,
 }
 
-/// What is left today of an account's resources. All zero for one that is not activated.
+/// The rest of an account's resources today. All zero for an account that is not activated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tron) struct Resources {
     /// Of the free bandwidth, bytes.
@@ -230,7 +230,7 @@ impl From<RawResources> for Resources {
     }
 }
 
-/// What the chain has voted for.
+/// The parameters that the chain has voted for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tron) struct Parameters(HashMap<String, i64>);
 
@@ -265,9 +265,9 @@ struct RawNumber {
 pub(in crate::tron) struct ContractInfo {
     /// The code that runs.
     pub(in crate::tron) code: Bytes,
-    /// How much of the energy the caller pays, percent.
+    /// Share of the energy that the caller pays, percent.
     pub(in crate::tron) caller_pays_percent: u64,
-    /// What the chain adds to each unit of energy in it, in 1/10,000.
+    /// The surcharge of the chain on each unit of energy in the contract, in 1/10,000.
     pub(in crate::tron) energy_factor: u64,
 }
 
@@ -322,7 +322,7 @@ impl Api<'_> {
         raw.map(|raw| raw.check(number, detail).ok_or_else(|| garbled(QUESTION))).transpose()
     }
 
-    /// What an account holds; none where it is not activated.
+    /// Asks for an account's holdings and permissions; none if the account is not activated.
     pub(in crate::tron) async fn account(
         self,
         side: Side,
@@ -337,14 +337,14 @@ impl Api<'_> {
         }
     }
 
-    /// What an account can use without paying for it.
+    /// The resources that an account can use without paying for them.
     pub(in crate::tron) async fn resources(self, who: Address) -> Result<Resources, AskError> {
         let params = json!({ "address": to_hex(who) });
         let raw: Option<RawResources> = self.ask(Side::Full, "getaccountresource", params).await?;
         Ok(raw.unwrap_or_default().into())
     }
 
-    /// What the chain has voted for.
+    /// The parameters that the chain has voted for.
     pub(in crate::tron) async fn parameters(self) -> Result<Parameters, AskError> {
         let raw: RawParameters = self.demand(Side::Full, "getchainparameters", json!({})).await?;
         let pairs = raw.chain_parameter.into_iter().map(|one| (one.key, one.value));

@@ -28,21 +28,21 @@ pub(in crate::tron) struct DeploylessRead<'a> {
     pub(in crate::tron) code: &'a [u8],
 }
 
-/// How a call went.
+/// The ending of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tron) enum CallOutcome {
     /// It went through.
     Passed {
         /// Energy used, penalty included.
         energy: u64,
-        /// What it returned.
+        /// The returned data.
         answer: Bytes,
     },
     /// The contract reverted.
     Reverted {
         /// Energy used.
         energy: u64,
-        /// What it reverted with.
+        /// The revert data.
         data: Bytes,
     },
     /// The node stopped it or did not run it: no contract, out of energy or of time, an invalid
@@ -56,7 +56,7 @@ pub(in crate::tron) enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// Whether it took too long. The limit is wall-clock time (80 ms on the main network): the same
+    /// Returns true if the call took too long. The limit is wall-clock time (80 ms on the main network): the same
     /// call may pass when the node is less busy, and a smaller one sooner.
     pub(in crate::tron) fn out_of_time(&self) -> bool {
         match self {
@@ -157,7 +157,7 @@ impl Api<'_> {
         raw.judge(|words| self.clean(words)).ok_or_else(|| garbled(QUESTION))
     }
 
-    /// Whether whoever is asked answers [`Api::eth_call`].
+    /// Returns true if the node that is asked, or every node where any may be asked, answers [`Api::eth_call`].
     pub(in crate::tron) fn speaks_jsonrpc(self) -> bool {
         let fleet = self.0.fleet();
         match self.0.only() {

@@ -4,7 +4,7 @@ use ::node::{Reply, decode};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// How long a server is left alone that names no time.
+/// Time for which a server is left alone that names no time.
 const BRIEFLY: Duration = Duration::from_secs(1);
 
 /// The longest time that a server is left alone for its own word.
@@ -13,8 +13,8 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// A complaint is a short answer; longer ones are not looked through for one.
 const LONGEST_COMPLAINT: usize = 4096;
 
-/// How a node begins to say that a question is not for it: a lite node has no history.
-/// java-tron: framework/.../services/filter/LiteFnQueryHttpFilter.java
+/// Beginning of a node's words that a question is not for it: a lite node has no history. java-tron:
+/// framework/.../services/filter/LiteFnQueryHttpFilter.java
 const CLOSED: &str = "this API is closed";
 
 /// java-tron, when its own limits are reached: the question was not looked at.
@@ -43,7 +43,7 @@ impl Complaint {
     }
 }
 
-/// How long the server is to be left alone, if that is what its answer means.
+/// Returns the time for which the server is to be left alone, if its answer means that.
 pub(super) fn shut_out_for(reply: &Reply, complaint: Option<&Complaint>) -> Option<Duration> {
     let said = complaint.map(|complaint| complaint.0.as_str()).unwrap_or_default();
     let named = suspension(said).or(reply.retry_after);

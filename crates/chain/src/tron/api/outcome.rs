@@ -1,9 +1,9 @@
-//! How a call went on the chain, in the words of its nodes.
+//! The ending of a call on the chain, in the words of its nodes.
 
 use billing::CallEnding;
 use tron_primitives::result::{ContractResult, Ending};
 
-/// What a word means. A word that is not known means nothing: a node that leaves the field out, or
+/// The meaning of a node's word for a call. An unknown word means nothing: a node that leaves the field out, or
 /// puts something of its own into it, has told of no failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tron) enum CallResult {
@@ -13,7 +13,7 @@ pub(in crate::tron) enum CallResult {
     Failed,
 }
 
-/// How a whole transaction that failed is marked beside its word.
+/// Mark of a whole transaction that failed, beside its word.
 const FAILED: &str = "FAILED";
 
 impl CallResult {
@@ -31,7 +31,7 @@ impl CallResult {
         }
     }
 
-    /// How a call went, for people; none where the word means nothing.
+    /// Returns the ending of a call, for people; none if the word means nothing.
     pub(in crate::tron) fn told(word: &str) -> Option<CallEnding> {
         let result = ContractResult::of_word(word)?;
         match (result.ending(), result) {

@@ -1,4 +1,4 @@
-//! What a node says of a transaction: to a broadcast, while it knows it, and once it is in a block.
+//! A node's answers about a transaction: to a broadcast, while the node knows it, and once it is in a block.
 
 use super::calls::words_of;
 use super::outcome::CallResult;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tron_primitives::transaction::txid;
 
-/// What a node said to a broadcast, unjudged.
+/// A node's answer to a broadcast, unjudged.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(in crate::tron) struct Broadcast {
     #[serde(default)]
@@ -19,7 +19,7 @@ pub(in crate::tron) struct Broadcast {
     pub(in crate::tron) code: String,
     #[serde(default)]
     pub(in crate::tron) message: String,
-    /// What the node computed from the bytes that reached it.
+    /// The hash that the node computed from the bytes that reached it.
     pub(in crate::tron) txid: Option<B256>,
 }
 
@@ -49,7 +49,7 @@ struct RawContractRet {
     contract_ret: String,
 }
 
-/// What a transaction did in a block.
+/// The effect of a transaction in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tron) struct TxInfo {
     pub(in crate::tron) id: B256,
@@ -57,15 +57,15 @@ pub(in crate::tron) struct TxInfo {
     pub(in crate::tron) block: u64,
     /// The block's time, Unix ms. It can be later than the transaction's expiration.
     pub(in crate::tron) block_time_ms: u64,
-    /// What it cost, sun.
+    /// Cost of the transaction, sun.
     pub(in crate::tron) fee: u64,
-    /// What it used, with the penalty of the contract's energy factor.
+    /// Energy used, with the penalty of the contract's energy factor.
     pub(in crate::tron) energy: u64,
     /// The node's word for how the call went.
     pub(in crate::tron) outcome: String,
-    /// What that word means; none where it means nothing.
+    /// The meaning of that word; none if the word means nothing.
     pub(in crate::tron) result: Option<CallResult>,
-    /// What the call returned or reverted with.
+    /// The data that the call returned or reverted with.
     pub(in crate::tron) returned: Bytes,
     /// Why it failed, in the node's words.
     pub(in crate::tron) words: String,
@@ -137,7 +137,7 @@ impl RawInfo {
 }
 
 impl TxInfo {
-    /// What it tells people; none where it does not say how the call went.
+    /// Returns the record for people; none if the node does not say how the call went.
     pub(in crate::tron) fn for_people(&self) -> Option<TxRecord> {
         self.result?;
         let ending = CallResult::told(&self.outcome)?;
@@ -170,14 +170,14 @@ impl Api<'_> {
         }
     }
 
-    /// What waits in the node's pool.
+    /// Asks for the transactions that wait in the node's pool.
     pub(in crate::tron) async fn pool(self) -> Result<Vec<B256>, AskError> {
         let question = "gettransactionlistfrompending";
         let told: Option<RawPool> = self.ask(Side::Full, question, json!({})).await?;
         Ok(told.map(|pool| pool.ids).unwrap_or_default())
     }
 
-    /// What is signed of a transaction in the node's pool; none where it is not in there.
+    /// Asks for the signed part of a transaction in the node's pool; none if the transaction is not in the pool.
     pub(in crate::tron) async fn waiting(self, id: B256) -> Result<Option<Bytes>, AskError> {
         const QUESTION: &str = "gettransactionfrompending";
         let told: Option<RawWaiting> = self.ask(Side::Full, QUESTION, by_id(id)).await?;
@@ -187,7 +187,7 @@ impl Api<'_> {
         }
     }
 
-    /// What the transaction did, if it is in a block; on the solidity side, in an irrevocable one.
+    /// Asks for the effect of the transaction, if it is in a block; on the solidity side, in an irrevocable one.
     pub(in crate::tron) async fn info(
         self,
         side: Side,

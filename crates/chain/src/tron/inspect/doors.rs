@@ -1,4 +1,4 @@
-//! What `check` finds out about single nodes, and about who may sign and who makes the blocks.
+//! The findings of `check` about single nodes, about who may sign and about who makes the blocks.
 
 use super::super::TronChain;
 use super::super::address::to_base58;
@@ -11,10 +11,10 @@ use tron_primitives::block::{Producer, ProvenTransaction};
 use tron_primitives::messages::{Raw, TRIGGER};
 use tron_primitives::result::Ending;
 
-/// How many irrevocable blocks are searched for a transaction.
+/// Number of irrevocable blocks that are searched for a transaction.
 const BLOCKS: u64 = 40;
 
-/// How many of its transactions are asked about.
+/// Number of a block's transactions that are asked about.
 const ASKED: usize = 8;
 
 /// So many successful calls without a single log are no accident.
@@ -35,7 +35,7 @@ impl TronChain {
         dead.map(finding).collect()
     }
 
-    /// Whether the key may sign for the account by itself, and who else may.
+    /// Finds out whether the key may sign for the account by itself, and who else may.
     pub(super) async fn permission(&self, head: &TronHead) -> Finding {
         let what = "permission to sign";
         let account =
@@ -67,8 +67,8 @@ impl TronChain {
         )
     }
 
-    /// Whether each node has the record of a transaction that it must know, and logs in it: without,
-    /// every billing ends unproven.
+    /// Finds out whether each node has the record of a transaction that it must know, and logs in the record:
+    /// without them, every billing ends unproven.
     pub(super) async fn records(&self, head: &TronHead) -> Vec<Finding> {
         let mut found = Vec::new();
         for node in self.parts.fleet.fit() {
@@ -126,7 +126,7 @@ impl TronChain {
         Vec::new()
     }
 
-    /// Who makes the blocks, as a row for the configuration.
+    /// Finds out who makes the blocks, as a row for the configuration.
     pub(super) async fn witnesses(&self, head: &TronHead) -> Finding {
         let what = "witnesses";
         if self.parts.config.witnesses.is_some() {

@@ -1,5 +1,5 @@
-//! What a charge costs in energy: `check` tells it for the tokens that may be charged, since the chain makes a token
-//! dearer that everybody uses.
+//! The energy that a charge costs: `check` tells it for the tokens that may be charged, since the chain makes a
+//! token dearer that everybody uses.
 
 use super::super::TronChain;
 use super::super::address::to_base58;
@@ -10,27 +10,28 @@ use alloy::primitives::Address;
 use alloy::primitives::utils::format_units;
 use futures_util::future::join_all;
 
-/// What a charge of the reference contract uses in a large batch, beside what its token does.
+/// Energy that a charge of the reference contract uses in a large batch, beside the energy of its token.
 const CONTRACT: u64 = 13_470;
 
-/// What a token in the style of USDT uses for a charge: the transfer and three questions for balances.
+/// Energy that a token in the style of USDT uses for a charge: the transfer and three questions for balances.
 const TOKEN: u64 = 15_240;
 
 /// The highest factor that the main network gives a contract, ten-thousandths (`getDynamicEnergyMaxFactor`). USDT
 /// has it.
 const HIGHEST: u64 = 34_000;
 
-/// How many charges of the reference contract take 50 ms of a quiet node, whatever they cost.
+/// Number of charges of the reference contract that take 50 ms of a quiet node, whatever they cost.
 const IN_TIME: u64 = 39;
 
-/// What a charge of the reference contract takes with a token of this factor.
+/// Returns the energy that a charge of the reference contract takes with a token of this factor.
 fn of_charge(factor: u64) -> u64 {
     let of_token = TOKEN.saturating_mul(factor.saturating_add(10_000)).div_euclid(10_000);
     CONTRACT.saturating_add(of_token)
 }
 
 impl TronChain {
-    /// What a charge takes with each configured token, or with tokens as they may be where none is.
+    /// Finds out the energy that a charge takes with each configured token, or with tokens as they may be where
+    /// none is configured.
     pub(super) async fn energy_of_charges(&self, head: &TronHead) -> Vec<Finding> {
         let tokens = self.account.policy.tokens();
         let told = join_all(tokens.map(|(name, token)| self.of_token(name, token, head))).await;

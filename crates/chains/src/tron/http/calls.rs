@@ -12,7 +12,7 @@ use prost::Message;
 use revm::primitives::{Address, keccak256};
 use serde_json::{Value, json};
 
-/// How long a transaction that the node proposes would live (ms).
+/// Lifetime of a transaction that the node proposes (ms).
 const PROPOSED_MS: u64 = 60_000;
 
 impl TronNode {

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How far a reader sees.
+/// The part of the chain that a reader sees.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     /// The newest block.
     pub(super) newest: u64,
-    /// Whether the pool is seen too.
+    /// True if the reader sees the pool too.
     pub(super) pool: bool,
 }
 
@@ -35,13 +35,13 @@ impl Sight {
         chain.block(number).filter(|_| number <= self.newest)
     }
 
-    /// Where a transaction is, as far as this reader sees.
+    /// Returns the place of a transaction, as far as this reader sees.
     pub(super) fn find(self, chain: &Chain<Tron>, id: &B256) -> Option<Place<Tron>> {
         chain.find(id).filter(|place| place.block.header.number <= self.newest)
     }
 }
 
-/// How many blocks a range may have.
+/// The most blocks that a range may have.
 const MOST_BLOCKS: i64 = 100;
 
 /// The numbers that are asked for together; none where they are too many.
@@ -56,7 +56,7 @@ fn listed(blocks: &[Value]) -> Value {
     if blocks.is_empty() { json!({}) } else { json!({"block": blocks}) }
 }
 
-/// What the pool holds: how much, or the ids.
+/// Returns what the pool holds: the number, or the ids.
 fn waiting(chain: &Chain<Tron>, name: &str) -> Value {
     if name == "getpendingsize" {
         return json!({"pendingSize": chain.pool().len()});

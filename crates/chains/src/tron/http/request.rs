@@ -9,11 +9,11 @@ pub(crate) struct Request {
     text: String,
     /// The body, `{}` if it is not JSON.
     pub(crate) json: Value,
-    /// Whether it is JSON.
+    /// True if the body is JSON.
     pub(crate) parsed: bool,
-    /// How many blocks the node is behind.
+    /// Number of blocks the node is behind.
     pub(crate) lag: u64,
-    /// Whether a call runs out of time at once.
+    /// True if a call runs out of time at once.
     pub(crate) timeout: bool,
 }
 
@@ -38,7 +38,7 @@ impl Request {
         self
     }
 
-    /// Whether addresses are in base58.
+    /// Returns true if addresses are in base58.
     pub(crate) fn visible(&self) -> bool {
         self.json.get("visible").and_then(Value::as_bool).unwrap_or(false)
     }

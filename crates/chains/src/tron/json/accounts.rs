@@ -7,7 +7,7 @@ use crate::state::State;
 use revm::primitives::{Address, keccak256};
 use serde_json::{Value, json};
 
-/// What every ordinary account may do with its active permission.
+/// The operations that every ordinary account may do with its active permission.
 const OPERATIONS: &str = "7fff1fc0033e0100000000000000000000000000000000000000000000000000";
 const TRX: u64 = 1_000_000;
 
