@@ -348,7 +348,7 @@ fn explorer() -> Expected<String> {
     let expects = "a URL with {hash} in it, as in \"https://etherscan.io/tx/{hash}\"";
     Expected::of_text(expects, |text| {
         let (before, _) = text.split_once("{hash}").ok_or("has no {hash}")?;
-        let url: reqwest::Url = before.parse().map_err(|_| "is no URL")?;
+        let url: url::Url = before.parse().map_err(|_| "is no URL")?;
         match url.scheme() {
             "http" | "https" => Ok(text.to_owned()),
             _ => Err("is no URL of a web page"),

@@ -284,7 +284,7 @@ impl AwsCredentialSource {
 /// `https://host[:port]`, or `http://` on this machine: what passes there is a secret, or a signature.
 fn web_address() -> Expected<String> {
     Expected::of_text("an https:// address", |text| {
-        let url = reqwest::Url::parse(text).map_err(|_| "is no address")?;
+        let url = url::Url::parse(text).map_err(|_| "is no address")?;
         let here = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
         let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
         match url.scheme() {

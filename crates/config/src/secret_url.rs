@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use reqwest::Url;
+use url::Url;
 
 /// The http or https URL of a node. Prints without user name, password, path and query.
 #[derive(Clone, PartialEq, Eq)]
