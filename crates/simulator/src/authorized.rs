@@ -50,7 +50,7 @@ impl World {
         Evm::admit(&mut self.evm.truth.chain(), Recovered::new_unchecked(tx, sponsor)).ok();
     }
 
-    /// Whether a node speaks of a transaction that carries one.
+    /// Returns true if a node's answer mentions a transaction that carries an authorisation.
     pub(crate) fn carries(&self, told: &[u8]) -> bool {
         let told = String::from_utf8_lossy(told);
         self.authorized.iter().any(|one| told.contains(&one.by.to_string()))

@@ -1,4 +1,4 @@
-//! What broken rules do to journals: to the file between two processes, and inside its own connection.
+//! The effects of broken rules on journals: on the file between two processes, and inside its own connection.
 
 use crate::disk::Files;
 use crate::mutants::Mutant;
@@ -8,7 +8,7 @@ use crate::world::{Shared, Side, World};
 use rusqlite::Connection;
 
 impl Files {
-    /// Where such a rule is broken, a journal agrees with what is configured now.
+    /// Makes a journal agree with the present configuration, if such a rule is broken.
     pub(crate) fn forget_configuration(&self, world: &World) {
         match world.mutant {
             Some(Mutant::AnyNumber) => self.forget_number(world),
@@ -40,7 +40,7 @@ impl Files {
         }
     }
 
-    /// Where that rule is broken, what an account has claimed that signs no more is nobody's.
+    /// Frees the claims of an account that signs no more, if that rule is broken.
     pub(crate) fn free_what_others_claimed(&self, world: &World) {
         if !world.breaks(Mutant::ClaimsGoWithTheKey) {
             return;

@@ -8,7 +8,7 @@ use alloy::primitives::{B256, U256};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What stands for the period where the contract knows none.
+/// Stands for the period if the contract knows none.
 pub(crate) const NO_PERIOD: u32 = 1;
 
 /// One entry: a customer in a period, and what it says of both.
@@ -17,11 +17,11 @@ pub(crate) struct Line {
     pub(crate) customer: u64,
     pub(crate) period: u32,
     amount: u64,
-    /// Whose name stands in it.
+    /// User whose name stands in the entry.
     user: u64,
 }
 
-/// What a caller heard.
+/// The answer that a caller heard.
 #[derive(Clone, Debug)]
 pub(crate) enum Heard {
     /// Code 1: this transaction, these subscriptions, and those that it leaves out.
@@ -49,7 +49,7 @@ pub(crate) struct Refusal {
 }
 
 impl Heard {
-    /// Whether nothing is said of any subscription.
+    /// Returns true if the answer says nothing of any subscription.
     pub(crate) fn is_no_verdict(&self) -> bool {
         match self {
             Self::NothingDone(_) | Self::TooFew | Self::Disagreed | Self::TooMany => true,
@@ -67,19 +67,19 @@ impl Heard {
 }
 
 impl Refusal {
-    /// What is said of somebody who has paid.
+    /// The refusal of a customer who has paid.
     pub(crate) fn paid(customer: u64) -> Self {
         let [code, retry] = ["ALREADY_CHARGED", "DONE"].map(str::to_owned);
         Self { customer, code, retry }
     }
 
-    /// What is said of somebody who cannot pay.
+    /// The refusal of a customer who cannot pay.
     pub(crate) fn poor() -> Self {
         let [code, retry] = ["BALANCE_INSUFFICIENT", "USER"].map(str::to_owned);
         Self { customer: 0, code, retry }
     }
 
-    /// Whether the journal alone says so, without asking the chain.
+    /// Returns true if the journal alone gives this refusal, without asking the chain.
     pub(crate) fn is_from_the_journal(&self) -> bool {
         let codes = ["ALREADY_CHARGED", "BILLING_IN_PROGRESS", "CONFLICT", "OUTCOME_UNKNOWN"];
         codes.contains(&self.code.as_str())
@@ -94,7 +94,7 @@ pub(crate) struct Named {
     pub(crate) request: u64,
     pub(crate) customer: u64,
     pub(crate) hash: B256,
-    /// Whether it is said to be charged, and not only under way.
+    /// True if the subscription is said to be charged, and not only under way.
     pub(crate) charged: bool,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Where it is posted to.
+    /// Returns the path that the request is posted to.
     pub(crate) fn path(&self) -> &'static str {
         match self.side {
             Side::Evm => "/PayTool/EVM/subscribe/signProcessSubscribePlan",
@@ -119,7 +119,7 @@ impl Request {
         }
     }
 
-    /// What is posted.
+    /// Returns the body that is posted.
     pub(crate) fn body(&self, token: alloy::primitives::Address) -> Value {
         let entry = |line: &Line| {
             let mut entry = json!({

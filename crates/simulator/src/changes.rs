@@ -17,7 +17,7 @@ impl Simulation<'_> {
             let first = world.life == 0;
             let now = world.scene.change.filter(|_| !first && world.dice.faults);
             let now = now.filter(|_| before.is_none() && world.dice.one_in(2));
-            // What no process has written down yet may be anything.
+            // A setting that no process has written down yet may have any value.
             let known = |(side, what): &(Side, Change)| {
                 !(what.is_refused() || *what == Change::Contract) || self.files.know_number(*side)
             };
@@ -33,7 +33,7 @@ impl Simulation<'_> {
         self.config = setup::config(self.towns, &self.files.journal(), &self.wanted);
     }
 
-    /// What has changed, if no start may take it.
+    /// Returns the change of the configuration, if no start may take it.
     pub(crate) fn refused(&self) -> Option<(Side, Change)> {
         let untold = |change: Change| change == Change::Contract && !self.accepted;
         self.wanted.changed.filter(|(_, change)| change.is_refused() || untold(*change))

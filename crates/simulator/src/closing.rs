@@ -1,4 +1,4 @@
-//! How a history ends: its journal is audited, backed up and restored, and its sums are held against the chains.
+//! The end of a history: its journal is audited, backed up and restored, and its sums are held against the chains.
 
 use crate::disk::Files;
 use crate::world::{Side, World};

@@ -1,10 +1,11 @@
-//! What a restored copy has forgotten, and where it can be seen: each pool that answers holds what was in a block or, on
-//! EVM, in any pool when the copy came back. Where every pool is blind no Signer can know of it.
+//! The transactions that a restored copy has forgotten, and the places that show them: each pool that answers holds
+//! what was in a block or, on EVM, in any pool when the copy came back. If every pool is blind, no Signer can know
+//! of them.
 
 use crate::dice::Fault;
 use crate::world::{Side, World};
 use alloy::consensus::Transaction as _;
-use alloy::primitives::keccak256;
+use alloy::primitives::{B256, keccak256};
 use sandbox_chains::eth::pool;
 use sandbox_chains::evm::{Evm, decode};
 use sandbox_chains::node::Node;
@@ -71,7 +72,7 @@ impl World {
         }
     }
 
-    /// Whether nothing waits behind a gap, where no count of pending transactions shows it.
+    /// Returns true if no transaction waits behind a gap, which no count of pending transactions shows.
     pub(crate) fn waits_without_a_gap(&self) -> bool {
         self.evm.members.iter().chain([&self.evm.truth]).all(|node| {
             let chain = node.chain();
@@ -82,8 +83,8 @@ impl World {
         })
     }
 
-    /// Whether a caller who sends these bytes brings back what nobody can see.
-    /// On TRON a journal that is known to be an old copy waits until such bytes can land no more.
+    /// Returns true if a caller who sends these bytes brings back a transaction that nobody can see. On TRON a
+    /// journal that is known to be an old copy waits until such bytes can land no more.
     pub(crate) fn is_out_of_sight(&self, side: Side, raw: &[u8]) -> bool {
         match side {
             Side::Evm => {
@@ -93,14 +94,29 @@ impl World {
             }
             Side::Tron => {
                 let Ok(tx) = TronTx::decode(raw) else { return false };
-                let shows = |node: &TronNode| {
-                    let chain = node.node().chain();
-                    chain.find(&tx.id).is_some() || chain.pool().get(&tx.id).is_some()
-                };
-                self.watch.marked
-                    && self.forgotten.contains(&tx.id)
-                    && !self.tron.members.iter().any(shows)
+                self.buried.contains(&tx.id)
+                    || self.watch.marked
+                        && self.forgotten.contains(&tx.id)
+                        && !self.tron_shows(&tx.id)
             }
         }
+    }
+
+    /// Another journal comes. If the one that is there has a fitting mark, the Signer on it may have billed in the
+    /// place of the TRON transactions that it has forgotten and that no node shows: their bytes stay lost.
+    pub(crate) fn bury_what_no_node_shows(&mut self) {
+        if self.watch.marked {
+            let lost = self.forgotten.iter().filter(|id| !self.tron_shows(id)).copied();
+            let lost: Vec<_> = lost.collect();
+            self.buried.extend(lost);
+        }
+    }
+
+    /// Returns true if some TRON node has this transaction in a block or in its pool.
+    fn tron_shows(&self, id: &B256) -> bool {
+        self.tron.members.iter().any(|node| {
+            let chain = node.node().chain();
+            chain.find(id).is_some() || chain.pool().get(id).is_some()
+        })
     }
 }

@@ -219,8 +219,12 @@ fn nothing_forgotten_is_in_sight(world: &World, disk: &Connection, signed: &Sign
     Ok(())
 }
 
-/// Whether a journal knows a transaction; on EVM, whether it knows of one in the same place.
+/// Returns true if a journal knows a transaction; on EVM, one in the same place. A journal that has learnt a cancel
+/// knows its place alone: nobody was charged.
 fn is_known(disk: &Connection, own: &Own) -> bool {
+    if own.is_cancel() && is_counted(disk, own) {
+        return true;
+    }
     let sql = match own.side {
         Side::Evm => {
             "SELECT count(*) FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3 AND ?4 = ?4"
@@ -230,6 +234,14 @@ fn is_known(disk: &Connection, own: &Own) -> bool {
         }
     };
     let of = (own.side.platform_id(), own.signer.as_slice(), own.position, own.hash.as_slice());
+    let mut select = disk.prepare_cached(sql).expect("the schema has it");
+    select.query_row(of, |row| row.get::<_, i64>(0)).expect("it is read") > 0
+}
+
+/// Returns true if the lane of a transaction goes on behind its place.
+fn is_counted(disk: &Connection, own: &Own) -> bool {
+    let sql = "SELECT count(*) FROM lane WHERE chain = ?1 AND signer = ?2 AND next_position > ?3";
+    let of = (own.side.platform_id(), own.signer.as_slice(), own.position);
     let mut select = disk.prepare_cached(sql).expect("the schema has it");
     select.query_row(of, |row| row.get::<_, i64>(0)).expect("it is read") > 0
 }
@@ -244,7 +256,7 @@ pub(crate) fn a_copy_is_noticed(world: &World, disk: &Connection) -> Law {
     Err("D7: the journal was put back beside a mark that contradicts it, and signs".to_owned())
 }
 
-/// How often a journal was noticed to be an old copy.
+/// Returns the number of times that a journal was noticed to be an old copy.
 pub(crate) fn restorations(disk: &Connection) -> i64 {
     let sql = "SELECT count(*) FROM restored";
     disk.query_row(sql, [], |row| row.get(0)).expect("the schema has it")

@@ -1,5 +1,5 @@
-//! What can go wrong, how often, and the dice that decide. One seed, one sequence of throws: there is
-//! no other source of chance, and no clock.
+//! The faults, their rates, and the dice that decide. One seed, one sequence of throws: there is no other source of
+//! chance, and no clock.
 
 use std::collections::BTreeMap;
 
@@ -131,7 +131,7 @@ impl Fault {
 pub(crate) struct Dice {
     state: u64,
     rates: Vec<u64>,
-    /// Whether anything fails.
+    /// True if anything fails.
     pub(crate) faults: bool,
 }
 
@@ -178,7 +178,7 @@ impl Dice {
         TABLE.iter().position(|(other, ..)| *other == fault).unwrap_or(0)
     }
 
-    /// Whether the world of this seed knows the fault.
+    /// Returns true if the world of this seed knows the fault.
     pub(crate) fn knows(&self, fault: Fault) -> bool {
         self.rates[Self::place_of(fault)] > 0
     }
@@ -199,23 +199,23 @@ impl Dice {
         self.rates.fill(0);
     }
 
-    /// Whether it happens now.
+    /// Returns true if the fault happens now.
     pub(crate) fn strikes(&mut self, fault: Fault) -> bool {
         let rate = self.rates[Self::place_of(fault)];
         self.faults && rate > 0 && self.one_in(rate)
     }
 }
 
-/// What happened in one seed: every event goes into the digest, and is counted.
+/// The events of one seed: every event goes into the digest, and is counted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     /// Of everything that happened, in order.
     pub(crate) digest: u64,
-    /// How often each thing happened, by where it did and its name.
+    /// Number of times that each event happened, by its place and its name.
     pub(crate) counts: BTreeMap<(&'static str, &'static str), u64>,
     /// The last of it, for people.
     pub(crate) lines: Vec<String>,
-    /// Whether lines are kept.
+    /// True if lines are kept.
     pub(crate) talkative: bool,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Files {
     root: PathBuf,
     backup: bool,
     synced: bool,
-    /// Whether an old copy runs, and what it took the place of was kept.
+    /// True if an old copy runs, and the journal that it replaced was kept.
     newer: bool,
 }
 
@@ -36,7 +36,7 @@ impl Files {
         files
     }
 
-    /// Where the journal of the process that runs is.
+    /// Returns the path of the journal of the process that runs.
     pub(crate) fn journal(&self) -> PathBuf {
         self.root.join("live").join(NAMES[0])
     }
@@ -81,17 +81,17 @@ impl Files {
         self.backup = begun.expect("the schema has it");
     }
 
-    /// What is on disk at this moment, which is all that is left of a process that is killed.
+    /// Keeps the files as they are on disk at this moment, which is all that is left of a process that is killed.
     pub(crate) fn freeze(&self) {
         self.copy("live", "crash", true);
     }
 
-    /// What the next process finds.
+    /// Puts the kept files back for the next process to find.
     pub(crate) fn thaw(&self) {
         self.copy("crash", "live", true);
     }
 
-    /// What has reached the disk where commits do not wait for it.
+    /// Keeps the files as they have reached the disk, for commits that do not wait for it.
     pub(crate) fn sync(&mut self) {
         self.copy("live", "synced", true);
         self.synced = true;
@@ -105,7 +105,8 @@ impl Files {
         if self.newer && self.can_be_learnt("newer", world) && world.fault("both", Fault::NewerBack)
         {
             self.newer = false;
-            // What the copy has sent meanwhile may wait in the place of a batch that the newer one has open.
+            // The transactions that the copy has sent meanwhile may wait in the place of a batch that the newer
+            // journal has open.
             let alone =
                 self.attempts("live").iter().all(|one| self.attempts("newer").contains(one));
             self.put_back("newer", comes_with_its_mark(world) && alone, world);
@@ -121,8 +122,8 @@ impl Files {
         }
     }
 
-    /// Whether a Signer can learn what a copy has forgotten: on EVM everybody can see it, and nothing of it waits
-    /// behind a gap. Who signed is named.
+    /// Returns true if a Signer can learn what a copy has forgotten: on EVM everybody can see it, and nothing of it
+    /// waits behind a gap. The accounts that signed are named.
     fn can_be_learnt(&self, copy: &str, world: &mut World) -> bool {
         if !world.dice.knows(Fault::OldCopy) {
             return false;
@@ -141,8 +142,8 @@ impl Files {
         rows.map(|row| row.expect("a row")).collect()
     }
 
-    /// Whether a copy names every account that has signed. What one did that neither the copy nor the
-    /// configuration names is unknown to every Signer.
+    /// Returns true if a copy names every account that has signed. The transactions of an account that neither the
+    /// copy nor the configuration names are unknown to every Signer.
     fn names_every_account(&self, copy: &str) -> bool {
         let named = |of| {
             let conn = self.copied(of);
@@ -159,6 +160,7 @@ impl Files {
     /// Puts another journal in place of the one that is there, with its mark or without.
     fn put_back(&self, from: &str, mark: bool, world: &mut World) {
         let before = self.attempts("live");
+        world.bury_what_no_node_shows();
         self.copy(from, "live", mark);
         let found = fs::read_to_string(self.root.join("live").join(NAMES[2])).ok();
         world.watch.put_back(&self.copied("live"), found.as_deref());
@@ -173,7 +175,7 @@ impl Files {
         }
     }
 
-    /// Whether the journal remembers what the usual number of a chain stands for.
+    /// Returns true if the journal remembers which chain the usual number stands for.
     pub(crate) fn know_number(&self, side: Side) -> bool {
         let sql = "SELECT count(*) FROM chain WHERE id = ?1";
         let known = self.open().query_row(sql, [side.platform_id()], |row| row.get::<_, i64>(0));
@@ -200,7 +202,7 @@ impl Files {
     }
 }
 
-/// Whether the mark comes back as well, as in a snapshot of the whole disk.
+/// Returns true if the mark comes back as well, as in a snapshot of the whole disk.
 fn comes_with_its_mark(world: &mut World) -> bool {
     let marked = world.dice.one_in(2);
     if marked {
@@ -266,7 +268,8 @@ fn dead() -> rusqlite::Error {
 }
 
 impl Disk for SimDisk {
-    /// What takes over takes the files away from under whoever has them open, as a server does.
+    /// Returns false: a process that takes over takes the files away from under any process that has them open, as
+    /// a server does.
     fn tells_files_apart(&self) -> bool {
         false
     }
@@ -328,7 +331,7 @@ impl Disk for SimDisk {
     }
 }
 
-/// What a process with a broken rule writes besides.
+/// Writes the additional changes of a process with a broken rule.
 fn misbehave(world: &mut World, conn: &Connection) -> rusqlite::Result<()> {
     for hash in &world.released {
         let sql = "UPDATE claim SET live = 0
@@ -351,8 +354,8 @@ fn note_lanes(world: &mut World, conn: &Connection) {
     }
 }
 
-/// What a process does that takes an error from COMMIT for a no: its callers hear that nothing was done, while
-/// what was signed is on disk, and is offered by whoever reads it next.
+/// Plays a process that takes an error from COMMIT for a no: its callers hear that nothing was done, while the
+/// signed transactions are on disk, and the next process that reads them offers them.
 fn shrug_off(
     world: &mut World,
     conn: &Connection,
@@ -364,7 +367,7 @@ fn shrug_off(
     Ok(())
 }
 
-/// What a process does that does not wait for its disk.
+/// Sends at once, as a process does that does not wait for its disk.
 fn send_now(world: &mut World, conn: &Connection, signed: &[(B256, Kind)]) {
     for (hash, _) in signed {
         let sql = "SELECT raw, chain FROM attempt JOIN batch ON batch.id = attempt.batch
@@ -373,7 +376,7 @@ fn send_now(world: &mut World, conn: &Connection, signed: &[(B256, Kind)]) {
             Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, u32>(1)?))
         };
         let (raw, chain) = conn.query_row(sql, [hash.as_slice()], row).expect("it was written");
-        // What was learnt from the chain has no bytes here.
+        // A transaction that was learnt from the chain has no bytes here.
         let Some(raw) = raw else { continue };
         let side = if chain == Side::Evm.platform_id() { Side::Evm } else { Side::Tron };
         world.offered(side, *hash);

@@ -1,5 +1,5 @@
-//! What stands between the Signer and the nodes: questions that get lost, answers that come late or never,
-//! and one node that says what is not so.
+//! The exchanges between the Signer and the nodes: questions that get lost, answers that come late or never, and
+//! one node that says what is not so.
 
 use crate::dice::Fault;
 use crate::lies;
@@ -33,7 +33,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// What a URL of the configuration leads to: `http://evm2/`, `http://tron0-solidity/`.
+    /// Returns the place that a URL of the configuration leads to: `http://evm2/`, `http://tron0-solidity/`.
     fn of(url: &str) -> Option<Self> {
         let host = url.strip_prefix("http://")?.split(['/', '.']).next()?;
         if let Some(number) = host.strip_prefix("evm") {
@@ -138,7 +138,7 @@ struct Wire {
     timeout: Duration,
 }
 
-/// What becomes of one exchange.
+/// The course of one exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
     /// It goes well.
@@ -201,19 +201,19 @@ fn reply(status: u16, body: Vec<u8>) -> Reply {
 }
 
 impl Cable {
-    /// Whether the process that holds it still lives.
+    /// Returns true if the process that holds it still lives.
     pub(crate) fn alive(&self) -> bool {
         self.world.lock().is_alive(self.life)
     }
 
-    /// How long the process that holds it is stopped from now on.
+    /// Returns the time that the process that holds it is stopped from now on.
     fn stopped(&self) -> Duration {
         let world = self.world.lock();
         let stale = world.stale.filter(|stale| stale.life == self.life);
         Duration::from_millis(stale.map_or(0, |it| it.wakes_ms.saturating_sub(world.now_ms)))
     }
 
-    /// How it will go, and how long each way takes (ms). None when the process is gone.
+    /// Returns the course of the exchange, and the time of each way (ms). None when the process is gone.
     fn set_out(&self, question: &Question) -> Option<(Course, u64, u64)> {
         let mut world = self.world.lock();
         let world = &mut *world;
@@ -287,7 +287,7 @@ impl Cable {
 }
 
 impl World {
-    /// What a Signer with a broken rule concludes from an answer: that its claims are free.
+    /// Concludes from an answer, as a Signer with a broken rule does, that its claims are free.
     fn misjudge(&mut self, question: &Question, answer: &Reply, unheard: bool) {
         if self.mutant.is_none() {
             return;
@@ -319,7 +319,7 @@ impl World {
         }
     }
 
-    /// What a node says, true or false.
+    /// Returns the answer of a node, true or false.
     fn answer(&mut self, question: &Question) -> Reply {
         if let Some(false_one) = lies::instead(self, question) {
             return reply(200, false_one.to_string().into_bytes());

@@ -1,4 +1,4 @@
-//! What must hold, whatever went wrong: asked of the contracts on both chains, of the disk, and of every
+//! The laws that must hold, whatever went wrong: asked of the contracts on both chains, of the disk, and of every
 //! answer that was given.
 
 use crate::callers::{Callers, Heard, Named, Refusal, Request};
@@ -111,7 +111,8 @@ fn nobody_twice(world: &World, charges: &Charges) -> Law {
     Ok(())
 }
 
-/// Whether one of the two is of others who have the key, and the Signer could not know of it when it signed.
+/// Returns true if one of the two transactions is of others who have the key, and the Signer could not know of it
+/// when it signed.
 fn nobody_could_know(world: &World, side: Side, (first, second): (B256, B256)) -> bool {
     match (world.is_strangers(first), world.is_strangers(second)) {
         (false, false) => false,
@@ -267,7 +268,8 @@ fn bills_of(disk: &Connection, batch: i64) -> Vec<B256> {
     rows.map(|row| B256::from_slice(&row.expect("a row"))).collect()
 }
 
-/// Where there are no periods, any charge of a customer is one.
+/// Checks that every claim with the outcome `charged` has a charge on its chain. Without periods, any charge of the
+/// customer is enough.
 fn outcomes_are_true(
     charges: &Charges,
     disk: &Connection,
@@ -326,7 +328,7 @@ fn lanes_stand_where_accounts_stand(world: &World, disk: &Connection) -> Law {
     Ok(())
 }
 
-/// What became of the batches of a seed, for the report.
+/// Returns the outcomes of a seed's batches, for the report.
 pub(crate) fn edges(disk: &Connection) -> Vec<(&'static str, &'static str)> {
     const WORDS: [&str; 7] =
         ["open", "charged", "reverted", "cancelled", "usurped", "expired", "void"];

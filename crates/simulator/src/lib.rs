@@ -1,11 +1,11 @@
 //! The Signer in a world where everything goes wrong, from one seed and therefore again.
 //!
-//! What runs is the Signer itself, put together by the program's own hand: its HTTP routes, engine, lanes,
-//! watchers and policy, both adapters with real bytes and signatures, and the journal's own writer on real
-//! files. Both families run in one process. What is simulated stands outside: the network to the nodes, the
-//! disk, the clock, the callers and the stores of keys. The door, a standby and the process of the keys are not played. The nodes are those of the sandbox, several over one chain, each as late
-//! as it likes; the contracts on them enforce nothing, so that only the Signer stands between a customer and a
-//! second charge.
+//! The Signer itself runs, put together by the program's own hand: its HTTP routes, engine, lanes, watchers and
+//! policy, both adapters with real bytes and signatures, and the journal's own writer on real files. Both families
+//! run in one process. Everything outside is simulated: the network to the nodes, the disk, the clock, the callers
+//! and the stores of keys. The door, a standby and the process of the keys are not played. The nodes are those of
+//! the sandbox, several over one chain, each as late as it likes; the contracts on them enforce nothing, so that
+//! only the Signer stands between a customer and a second charge.
 //!
 //! One seed is some time of chaos, and then time in which nothing fails any more, at whose end the laws are
 //! asked. `mutants` breaks rules on purpose: laws that notice none of it prove nothing. `worlds` narrows a world.
@@ -73,7 +73,7 @@ const COPIED_EVERY: u64 = 8;
 /// Seconds in which nothing goes wrong any more, at most.
 const HEALING: u64 = 560;
 
-/// What one seed came to.
+/// The result of one seed.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The law that was broken, if one was.
@@ -81,16 +81,16 @@ pub(crate) struct Outcome {
     pub(crate) log: Log,
 }
 
-/// What is different in a world: a rule that is broken, and a chain that alone is billed on.
+/// The special rules of a world: a rule that is broken, and a chain that alone is billed on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) mutant: Option<Mutant>,
     pub(crate) only: Option<Side>,
-    /// Whether all that happens is written down for people.
+    /// True if all events are written down for people.
     pub(crate) talkative: bool,
 }
 
-/// What one thread plays seeds with: chains that are founded once, and a directory for journals.
+/// The material with which one thread plays seeds: chains that are founded once, and a directory for journals.
 #[derive(Debug)]
 pub(crate) struct Bench {
     towns: Towns,
@@ -145,29 +145,30 @@ struct Simulation<'a> {
     world: Shared,
     towns: &'a Towns,
     files: &'a mut Files,
-    /// What the configuration follows from, and itself.
+    /// The settings that the configuration follows from, and the configuration itself.
     wanted: Wanted,
     config: Config,
     callers: Callers,
     answers: Answers,
-    /// How long it has gone on.
+    /// Seconds that the simulation has gone on.
     second: u64,
     /// When the next process starts.
     starts_at: u64,
     /// For how long nothing has been left to do.
     quiet: u64,
-    /// How many places of accounts on EVM the chain had used up at the last look, and how many transactions waited.
+    /// Number of places of accounts on EVM that the chain had used up at the last look, and number of transactions
+    /// that waited.
     used_up: (u64, usize),
-    /// Whether a person has said what was forgotten.
+    /// True if a person has said what was forgotten.
     asked_a_person: bool,
-    /// Whether a person has said that another contract is meant.
+    /// True if a person has said that another contract is meant.
     accepted: bool,
     failed_starts: u64,
     last_health: Option<Health>,
     readiness: Readiness,
 }
 
-/// What one process runs on.
+/// Makes the runtime of one process.
 fn runtime() -> Runtime {
     let builder = &mut tokio::runtime::Builder::new_current_thread();
     builder.enable_time().start_paused(true).build().expect("a runtime")
@@ -181,7 +182,7 @@ enum Stop {
 }
 
 impl Simulation<'_> {
-    /// Ends a process. What one that is killed leaves is what is on disk now, before its files are closed.
+    /// Ends a process. A killed process leaves what is on disk now, before its files are closed.
     fn end(&self, runtime: Runtime) {
         self.files.freeze();
         self.world.lock().dead = true;
@@ -222,7 +223,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// What the next process finds may be another database, and another configuration.
+    /// Prepares the next start: the process may find another database, and another configuration.
     fn between_two_starts(&mut self) {
         self.files.before_start(&mut self.world.lock());
         self.reconfigure();
@@ -230,7 +231,7 @@ impl Simulation<'_> {
         self.files.free_what_others_claimed(&self.world.lock());
     }
 
-    /// Whether a person has to start it anew once nothing goes wrong any more: the configuration or the
+    /// Returns true if a person has to start it anew once nothing goes wrong any more: the configuration or the
     /// clock is mended, or too few providers are left of whom none was caught.
     fn needs_a_person(&self) -> bool {
         let few = self.wanted.scene.nodes(Side::Tron) < NODES;
@@ -238,7 +239,7 @@ impl Simulation<'_> {
             || self.wanted.changed.is_some_and(|(_, it)| it.is_refused() || it == Change::Removed)
     }
 
-    /// Whether it is time that a person says what the journal has forgotten and nobody can learn.
+    /// Returns true if it is time that a person says what the journal has forgotten and nobody can learn.
     fn asks_a_person(&self) -> bool {
         let late = self.second >= self.chaos() + BOOKS;
         late && !self.asked_a_person && person::is_needed(&self.world.lock())
@@ -360,7 +361,7 @@ impl Simulation<'_> {
                 && health.status.len() >= self.wanted.sides().len()
                 && health.status.values().all(|status| status == "ok")
         });
-        // What others sign may land when everything of the Signer's has come to rest.
+        // Transactions that others sign may land when everything of the Signer's has come to rest.
         let used_up = std::mem::replace(&mut self.used_up, self.world.lock().used_up_on_evm());
         let still = used_up == self.used_up;
         self.quiet = if well && still { self.quiet + 1 } else { 0 };
@@ -368,7 +369,7 @@ impl Simulation<'_> {
         if self.quiet > 3 {
             return Some(Stop::Done);
         }
-        // Where nobody looks but at a start, nothing may come to rest by the next look.
+        // If nobody looks but at a start, nothing may come to rest by the next look.
         let idle = self.wanted.mutant == Some(Mutant::NobodyLooks);
         let late = self.second > self.chaos() + if idle { HEALING / 3 } else { HEALING };
         late.then(|| Stop::Broken(format!("I3: it never comes to rest: {:?}", self.last_health)))
@@ -390,7 +391,8 @@ impl Simulation<'_> {
         let sums = closing::sums_are_true(&world, &conn);
         drop(conn);
         if self.wanted.mutant.is_some() {
-            // What writes into a journal behind the product's back is noticed by its history: no proof.
+            // A broken rule that writes into a journal behind the product's back is noticed by the journal's
+            // history: no proof.
             return Ok(());
         }
         sums?;

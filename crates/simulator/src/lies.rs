@@ -1,5 +1,5 @@
-//! What nodes say that is not so. One node of each chain may lie outright; every node may at times not
-//! know what it should.
+//! The false answers of nodes. One node of each chain may lie outright; every node may at times not know what it
+//! should.
 
 use crate::dice::Fault;
 use crate::exchange::{Place, Question};
@@ -12,7 +12,7 @@ use sandbox_chains::eth;
 use sandbox_chains::tron::http::Port;
 use serde_json::{Value, json};
 
-/// What is said instead of asking the node at all.
+/// Returns the answer that is given instead of asking the node at all.
 pub(crate) fn instead(world: &mut World, question: &Question) -> Option<Value> {
     match question.at {
         Place::Evm(_) => evm_instead(world, question),
@@ -62,12 +62,12 @@ fn evm_instead(world: &mut World, question: &Question) -> Option<Value> {
     }
 }
 
-/// Whether TRON's nodes keep no records: for a while, or ever.
+/// Returns true if TRON's nodes keep no records: for a while, or ever.
 fn keeps_no_records(world: &World) -> bool {
     (world.scene.recordless && world.dice.faults) || world.dice.knows(Fault::NoHistory)
 }
 
-/// Whether what an account has is asked as of a final block, by its number.
+/// Returns true if an account's holdings are asked as of a final block, by its number.
 fn is_final_block(world: &World, question: &Question) -> bool {
     let asked = question.json["params"][1].as_str().filter(|_| question.name != "eth_call");
     let asked = asked.and_then(|number| u64::from_str_radix(number.strip_prefix("0x")?, 16).ok());
@@ -103,7 +103,7 @@ fn tron_instead(world: &mut World, question: &Question) -> Option<Value> {
     }
 }
 
-/// What becomes of a true answer on its way out.
+/// Returns a true answer, falsified on its way out if the dice say so.
 pub(crate) fn falsified(world: &mut World, question: &Question, mut told: Reply) -> Reply {
     let wanted = match question.at {
         Place::Evm(number) => evm_falsified(world, question, (number, &told.body)),
@@ -120,7 +120,7 @@ fn hex(value: &Value) -> u64 {
     u64::from_str_radix(text, 16).unwrap_or(0)
 }
 
-/// What any node may say that is not so, or is not so any more.
+/// Returns an answer that any node may give and that is not so, or is not so any more.
 fn evm_mistaken(
     world: &mut World,
     question: &Question,

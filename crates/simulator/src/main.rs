@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all is as it should be.
+/// Plays the campaign and returns true if all is as it should be.
 fn run(out: &mut impl Write) -> io::Result<bool> {
     let what = Campaign {
         from: variable("FROM").unwrap_or(0),

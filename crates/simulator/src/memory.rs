@@ -1,4 +1,4 @@
-//! What the world remembers for the laws on decisions: everything that its Signers ever signed, where that can be seen,
+//! The world's memory for the laws on decisions: everything that its Signers ever signed, the places that show it,
 //! and what nodes have said of it.
 
 use crate::decisions::restorations;
@@ -9,10 +9,12 @@ use crate::scene::Change;
 use crate::town::biller;
 use crate::unproven::Unproven;
 use crate::world::{Side, World};
+use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256};
 use alloy::sol_types::SolEvent as _;
 use rusqlite::Connection;
 use sandbox_chains::contracts::Careless;
+use sandbox_chains::evm::decode;
 use sandbox_chains::tron::tx::Tx;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +33,11 @@ impl Own {
     pub(crate) fn expires_ms(&self) -> u64 {
         let tx = Tx::decode(&self.raw).map(|tx| tx.raw().expiration);
         tx.ok().and_then(|ms| u64::try_from(ms).ok()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns true for a transaction on EVM that only takes a nonce.
+    pub(crate) fn is_cancel(&self) -> bool {
+        self.side == Side::Evm && decode(&self.raw).is_some_and(|tx| tx.input().is_empty())
     }
 }
 
@@ -51,39 +58,40 @@ const SIGNED_IN_VAIN: u32 = 60;
 /// So often in one second nobody has anything to ask of a journal.
 const TURNS: u32 = 20_000;
 
-/// What is remembered.
+/// The remembered facts.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// The newest row of an attempt when the transaction that runs began.
     pub(crate) attempts: i64,
     /// The newest batch then.
     pub(crate) batches: i64,
-    /// What was open then.
+    /// The batches that were open then.
     pub(crate) open: Vec<i64>,
     /// Which lanes were in doubt then.
     doubts: Vec<(u32, Vec<u8>)>,
-    /// Whether a person writes into the journal, and no Signer.
+    /// True if a person writes into the journal, and no Signer.
     pub(crate) by_hand: bool,
     /// When the process that runs began (ms).
     started_ms: u64,
     own: BTreeMap<B256, Own>,
-    /// What is forgotten and can be seen everywhere, and since when (ms).
+    /// The forgotten transactions that can be seen everywhere, and since when (ms).
     seen_ms: BTreeMap<B256, u64>,
     /// Which provider had no record of a transaction when it was asked last, by process.
     denied: BTreeSet<(u64, B256, usize)>,
     pub(crate) taken: Vec<Taken>,
-    /// What nodes may go on telling of blocks that were undone.
+    /// The receipts of undone blocks that nodes may go on telling.
     pub(crate) receipts: Receipts,
-    /// How often the journal that was put back was noticed to be a copy, where its mark says that it is one.
+    /// Number of times that the journal that was put back was noticed to be a copy, if its mark says that it is
+    /// one.
     pub(crate) unnoticed: Option<i64>,
-    /// Whether the journal that was put back last came with a mark that fits it.
+    /// True if the journal that was put back last came with a mark that fits it.
     pub(crate) marked: bool,
-    /// What the journal cannot tell.
+    /// The facts that the journal cannot tell.
     pub(crate) unproven: Unproven,
-    /// How many signatures were made since the last that the journal took.
+    /// Number of signatures since the last that the journal took.
     signatures: u32,
     life: u64,
-    /// How often the journal was asked in the second that goes on.
+    /// Number of times that the journal was asked in the second that goes on.
     turns: (u64, u32),
 }
 
@@ -125,19 +133,19 @@ impl Watch {
         self.own.values()
     }
 
-    /// What a batch was signed for.
+    /// Returns the transactions that were signed for a batch.
     pub(crate) fn of_batch(&self, disk: &Connection, batch: i64) -> Vec<&Own> {
         attempts_of(disk, batch).iter().filter_map(|hash| self.own.get(hash)).collect()
     }
 
-    /// Whether the lane of a transaction was in no doubt when the commit began: what was past its gate may be
-    /// committed.
+    /// Returns true if the lane of a transaction was in no doubt when the commit began: a transaction past the
+    /// lane's gate may be committed.
     pub(crate) fn new_doubt(&self, own: &Own) -> bool {
         let of = (own.side.platform_id(), own.signer.to_vec());
         !self.doubts.contains(&of)
     }
 
-    /// What is forgotten and was to be seen everywhere when the process began, and ever since.
+    /// Returns the forgotten transactions that could be seen everywhere when the process began, and ever since.
     pub(crate) fn in_sight(&self) -> impl Iterator<Item = &Own> {
         let since = self.seen_ms.iter().filter(|(_, since)| **since <= self.started_ms);
         since.filter_map(|(hash, _)| self.own.get(hash))
@@ -153,7 +161,7 @@ impl Watch {
         self.denied.insert((life, hash, provider));
     }
 
-    /// How many have said so when they were asked last.
+    /// Returns the number of providers that had no record of the transaction when they were asked last.
     pub(crate) fn deniers(&self, hash: &B256) -> usize {
         let of = |(life, which, _): &&(u64, B256, usize)| *life == self.life && which == hash;
         self.denied.iter().filter(of).count()
@@ -185,13 +193,13 @@ fn column<T>(
 }
 
 impl<M: Member> Net<M> {
-    /// Whether a node has it in a block or in its pool.
+    /// Returns true if a node has the transaction in a block or in its pool.
     fn shows(member: &M, hash: &B256) -> bool {
         let chain = member.node().chain();
         chain.find(hash).is_some() || chain.pool().get(hash).is_some()
     }
 
-    /// Whether each of those can show it that are configured and do not lie, and there are any.
+    /// Returns true if there are configured nodes that do not lie, and each of them can show the transaction.
     fn is_everywhere(&self, hash: &B256, (configured, liar): (usize, Option<usize>)) -> bool {
         let honest = || (0..configured).filter(|at| Some(*at) != liar);
         honest().next().is_some() && honest().all(|at| Self::shows(&self.members[at], hash))
@@ -218,15 +226,15 @@ impl World {
         self.watch.seen_ms.retain(|hash, _| forgotten.contains(hash));
     }
 
-    /// Whether an account signs by the configuration of the process that runs.
+    /// Returns true if an account signs by the configuration of the process that runs.
     pub(crate) fn is_configured(&self, side: Side, signer: Address) -> bool {
         let changed = self.changed.filter(|(at, _)| *at == side).map(|(_, change)| change);
         let billers = self.scene.billers(side, changed);
         billers.into_iter().any(|place| biller(place).address() == signer)
     }
 
-    /// Whether the process that runs bills through another contract than the first: a copy may never have heard of
-    /// that one, and then it takes what was done with it for none of its business.
+    /// Returns true if the process that runs bills through another contract than the first. A copy may never have
+    /// heard of that contract, and then takes the transactions through it for none of its business.
     pub(crate) fn bills_elsewhere(&self, side: Side) -> bool {
         matches!(self.changed, Some((at, Change::Contract)) if at == side)
     }

@@ -1,5 +1,5 @@
-//! What happens on the chains themselves while the Signer works: fees rise, customers become poor, the
-//! key is used elsewhere, and whoever was handed bytes sends them.
+//! The events on the chains themselves while the Signer works: fees rise, customers become poor, the key is used
+//! elsewhere, and callers who were handed bytes send them.
 
 use crate::dice::Fault;
 use crate::mutants::Mutant;
@@ -18,7 +18,7 @@ use sandbox_chains::town::wallet;
 /// The base fee of a quiet chain (wei).
 const CALM: u64 = 10_000_000_000;
 
-/// What every customer has in the beginning, and at the end.
+/// Balance of every customer in the beginning, and at the end.
 pub(crate) const RICH: u64 = 1_000_000_000_000;
 
 /// So long (ms) patient callers wait: what they send then has perhaps been given up.
@@ -70,12 +70,12 @@ impl World {
         }
     }
 
-    /// Whether no node of a chain answers.
+    /// Returns true if no node of a chain answers.
     pub(crate) fn is_dark(&self, side: Side) -> bool {
         self.now_ms < self.dark_until_ms[side.place()]
     }
 
-    /// Whether the world has a liar on TRON that may be asked for a chain of its own.
+    /// Returns true if the world has a liar on TRON that may be asked for a chain of its own.
     fn liar_may_fork(&self, side: Side) -> bool {
         let liar = self.liars[side.place()].is_some();
         side == Side::Tron && liar && !self.tron.is_forked()

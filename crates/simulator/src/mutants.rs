@@ -23,8 +23,8 @@ pub(crate) enum Mutant {
     BroadcastBeforePersist,
     /// One node's word is enough.
     OneNodeQuorum,
-    /// Where nodes contradict each other, the one that refuses is believed. On EVM a liar who lies so often keeps
-    /// the lane closed by the nonces that it invents.
+    /// If nodes contradict each other, the one that refuses is believed. On EVM a liar who lies so often keeps the
+    /// lane closed by the nonces that it invents.
     OneRefuses,
     /// A node does not know the transaction: taken for proof of death.
     AbsenceProof,
@@ -34,7 +34,7 @@ pub(crate) enum Mutant {
     CancelReleasesAtBroadcast,
     /// Attempts that were replaced are deleted.
     ForgetOldAttempts,
-    /// What was offered once is never offered again.
+    /// A transaction that was offered once is never offered again.
     NoRebroadcast,
     /// Commits reach the disk some time later.
     NormalSync,
@@ -56,7 +56,7 @@ pub(crate) enum Mutant {
     NamesAnotherEarlier,
     /// An answer says of an earlier transaction that is under way that it has charged.
     OpenIsCharged,
-    /// Who is being billed is told that it is paid.
+    /// A customer who is being billed is said to be paid.
     InProgressIsPaid,
     /// Blocks are believed whoever signed them: the liar has the keys of all witnesses.
     AnybodySigns,
@@ -64,37 +64,37 @@ pub(crate) enum Mutant {
     NoGuard,
     /// Which chain a number stands for is not remembered.
     AnyNumber,
-    /// What names the periods of a contract is not remembered.
+    /// The naming of a contract's periods is not remembered.
     AnyNaming,
-    /// Who takes over compares no contract.
+    /// A process that takes over compares no contract.
     AnyContract,
-    /// What was signed is committed, at whatever position its lane is.
+    /// A signed transaction is committed, at whatever position its lane is.
     AnyPosition,
     /// A claim is its account's alone: when another account signs, it does not hold.
     ClaimsPerAccount,
-    /// What an account has claimed goes with its key.
+    /// The claims of an account go with its key.
     ClaimsGoWithTheKey,
     /// That another one is said to serve is all there is: who was taken over from goes on writing, where it can.
     LeaseOnly,
-    /// What others have charged with the key is let go by the batch that had the claim, and not held.
+    /// A charge that others made with the key is let go by the batch that had the claim, and not held.
     StrangerLetGo,
     /// That nodes say nothing of what waits in their pools is taken for proof that nothing does; on TRON, of what is
     /// in no irrevocable block.
     SilenceOfPools,
-    /// What others sign with the key is not looked for while a lane is open.
+    /// Transactions that others sign with the key are not looked for while a lane is open.
     RivalUnseen,
     /// That no transaction has a nonce which is used is never found out.
     NobodyHasTheNonce,
 }
 
-/// How a broken rule is played.
+/// The way that a broken rule is played.
 struct Row {
     mutant: Mutant,
     /// The chains on which the rule exists, and has to be noticed.
     sides: &'static [Side],
     /// The faults without which nobody would notice, and how rare they are at most.
     demands: &'static [(Fault, u64)],
-    /// What is done to the journal's own connection.
+    /// SQL that is run on the journal's own connection.
     sql: Option<&'static str>,
 }
 
@@ -139,19 +139,19 @@ const ANY_POSITION: &str = "DROP INDEX IF EXISTS batch_place;
     CREATE TEMP TRIGGER broken BEFORE INSERT ON main.batch BEGIN
     UPDATE lane SET next_position = new.position WHERE chain = new.chain AND signer = new.signer; END";
 
-/// What has several signatures under way at once, of which one comes to nothing after the next was made.
+/// Faults that put several signatures under way at once, of which one comes to nothing after the next was made.
 const SLOW_AND_LOST: &[(Fault, u64)] =
     &[(Fault::SlowKeyStore, 2), (Fault::KeyStoreFails, 6), (Fault::DiskFull, 10)];
 
-/// What makes a billing wait for so long that it is given up, and land all the same: from the hands of its
+/// Faults that make a billing wait for so long that it is given up, and land all the same: from the hands of its
 /// caller, since nodes pass nothing on.
 const CUT_OFF: &[(Fault, u64)] =
     &[(Fault::CutOff, 20), (Fault::NotPassedOn, 1), (Fault::CallerSends, 3)];
 
-/// What has several billings wait when somebody else takes the place of the first.
+/// Faults that make several billings wait when somebody else takes the place of the first.
 const USED_ELSEWHERE: &[(Fault, u64)] = &[(Fault::KeyUsedElsewhere, 8), (Fault::LastSlot, 20)];
 
-/// What has a billing wait while an old copy takes the journal's place.
+/// Faults that make a billing wait while an old copy takes the journal's place.
 const WAITS_AND_COMES_BACK: &[(Fault, u64)] = &[
     (Fault::OldCopy, 1),
     (Fault::Kill, 300),
@@ -160,8 +160,8 @@ const WAITS_AND_COMES_BACK: &[(Fault, u64)] = &[
     (Fault::NodeAway, 20),
 ];
 
-/// What takes away a block that somebody took for final, and what was in it: otherwise it lands again, and nobody
-/// is the worse for it.
+/// Faults that take away a block that somebody took for final, and its transactions: otherwise they land again, and
+/// nobody is the worse for it.
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
@@ -236,7 +236,7 @@ impl Mutant {
         self.row().sides
     }
 
-    /// What has to change between two starts for anybody to notice.
+    /// Returns the change that is needed between two starts for anybody to notice.
     pub(crate) fn change(self) -> Option<Change> {
         let row = |(mutant, change)| (mutant == self).then_some(change);
         let table = [
@@ -248,7 +248,7 @@ impl Mutant {
         table.into_iter().find_map(row)
     }
 
-    /// How a journal forgets, or takes a charge for nobody's.
+    /// Returns the SQL by which a journal forgets, or takes a charge for nobody's.
     pub(crate) fn sql(self) -> Option<&'static str> {
         self.row().sql
     }

@@ -37,7 +37,7 @@ pub(crate) trait Member: Clone + Debug + Send + 'static {
     /// Passes everything that waits here on to another node.
     fn pass_on(&self, to: &Self);
 
-    /// Whether all that waits here can also land in the block after the next one.
+    /// Returns true if all that waits here can also land in the block after the next one.
     fn has_time(&self) -> bool;
 }
 
@@ -100,7 +100,7 @@ impl Member for TronNode {
     }
 }
 
-/// Whether a transaction waits at a node, or is on its chain.
+/// Returns true if a transaction waits at a node, or is on its chain.
 fn knows<F: Family>(node: &Node<F>, id: &B256) -> bool {
     let chain = node.chain();
     chain.pool().get(id).is_some() || chain.find(id).is_some()
@@ -109,17 +109,17 @@ fn knows<F: Family>(node: &Node<F>, id: &B256) -> bool {
 /// All nodes of one chain.
 #[derive(Debug)]
 pub(crate) struct Net<M: Member> {
-    /// What the chain is called in the log.
+    /// Name of the chain in the log.
     pub(crate) name: &'static str,
     /// The chain as it really is.
     pub(crate) truth: M,
     /// Those that are asked.
     pub(crate) members: Vec<M>,
-    /// How many blocks each is behind.
+    /// Number of blocks that each node is behind.
     behind: Vec<u64>,
     /// Until when each hears of no new block.
     stuck_until_ms: Vec<u64>,
-    /// Who goes on with a chain of its own.
+    /// The node that goes on with a chain of its own.
     forked: Option<usize>,
     /// Until when nothing that waits at a node gets further.
     cut_until_ms: u64,
@@ -155,7 +155,7 @@ impl<M: Member> Net<M> {
         }
     }
 
-    /// Whether a transaction is in a block that nobody undoes.
+    /// Returns true if a transaction is in a block that nobody undoes.
     pub(crate) fn is_final(&self, hash: &B256) -> bool {
         let final_block = self.final_block();
         let chain = self.truth.node().chain();
@@ -226,7 +226,7 @@ impl<M: Member> Net<M> {
             self.hold(now_ms);
         }
         if now_ms < self.cut_until_ms {
-            // Whoever makes blocks takes nothing from pools either.
+            // The producer of blocks takes nothing from pools either.
             self.truth.node().chain().step_empty();
         } else if now_ms < self.held_until_ms && self.truth.has_time() {
             self.truth.node().chain().step_empty();
@@ -324,7 +324,7 @@ impl<M: Member> Net<M> {
         self.truth.node().chain().settings().lag + 2
     }
 
-    /// Whether somebody goes on with a chain of its own.
+    /// Returns true if a node goes on with a chain of its own.
     pub(crate) fn is_forked(&self) -> bool {
         self.forked.is_some()
     }

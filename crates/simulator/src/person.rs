@@ -1,5 +1,5 @@
-//! What a person does where nothing else helps: of transactions that a restored journal has forgotten, and that do
-//! not tell whom they charged, somebody who kept books says it, in the format of `claims import`.
+//! The acts of a person if nothing else helps: a person who kept books names the customers of transactions that a
+//! restored journal has forgotten and that do not tell whom they charged, in the format of `claims import`.
 
 use crate::authorized::Authorized;
 use crate::callers::Callers;
@@ -36,10 +36,11 @@ struct Landed {
     logs: Vec<Log>,
 }
 
-/// Whether somebody has to say whom forgotten transactions charged, or what was done with a nonce.
+/// Returns true if a person has to say whom forgotten transactions charged, or what was done with a nonce.
 pub(crate) fn is_needed(world: &World) -> bool {
     let opaque = Side::ALL.iter().any(|side| world.scene.shape(*side) == Shape::Bare);
-    // What succeeded without logs, and what went through a contract that a copy may never have heard of.
+    // A transaction tells nothing if it succeeded without logs, or went through a contract that a copy may never
+    // have heard of.
     let tells_nothing = |hash: &B256| {
         landed(world, *hash).is_some_and(|landed| {
             landed.succeeded && (landed.logs.is_empty() || world.bills_elsewhere(landed.side))
@@ -97,12 +98,12 @@ fn opened(
     Ok((journal, tasks))
 }
 
-/// How long a command may take: its journal is slow at most.
+/// Longest time that a command may take: its journal is slow at most.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Says that the contract of the configuration is meant, where it is another one than the first. Where the disk does
-/// not take that, the start is refused, and it is said again before the next one. Tells whether it was said; `None`
-/// where the command's process ended on the way.
+/// Says that the contract of the configuration is meant, if it is another one than the first. If the disk does not
+/// take that, the start is refused, and the contract is confirmed again before the next one. Returns whether it was
+/// said; `None` if the command's process ended on the way.
 pub(crate) async fn accept(world: &Shared, config: &Config) -> Option<bool> {
     let (changed, shapes) = {
         let world = world.lock();
@@ -167,7 +168,7 @@ fn landed(world: &World, hash: B256) -> Option<Landed> {
     })
 }
 
-/// What has used a nonce, and charged nobody.
+/// Returns a transaction that has used a nonce, and charged nobody.
 fn without_effect(world: &World, (one, block, time_ms): (Authorized, u64, u64)) -> Landed {
     Landed {
         side: Side::Evm,

@@ -1,5 +1,5 @@
-//! One process: the Signer, assembled by the product itself, in a runtime of its own that ends when the
-//! process is killed. What runs beside what is decided by the dice, through how long answers take.
+//! One process: the Signer, assembled by the product itself, in a runtime of its own that ends when the process is
+//! killed. The dice decide which tasks run beside each other, through how long answers take.
 
 use crate::broken;
 use crate::callers::{Heard, Named, Refusal, Request, word};
@@ -31,29 +31,29 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What callers have heard, by the number of the request.
+/// The answers that callers have heard, by the number of the request.
 pub(crate) type Answers = Arc<Mutex<Vec<Told>>>;
 
-/// What one caller has heard.
+/// The answer that one caller has heard.
 #[derive(Debug)]
 pub(crate) struct Told {
     /// The number of the request.
     pub(crate) number: u64,
     pub(crate) heard: Heard,
-    /// Whether a question to that chain went wrong meanwhile.
+    /// True if a question to that chain went wrong meanwhile.
     pub(crate) disturbed: bool,
 }
 
-/// How a chain is, as `/health/ready` tells it.
+/// The health of the chains, as `/health/ready` tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Health {
-    /// What it says of each chain: "ok", or what is the matter.
+    /// Status of each chain: "ok", or what is the matter.
     pub(crate) status: BTreeMap<u64, String>,
-    /// How many batches are not decided.
+    /// Number of batches that are not decided.
     pub(crate) undecided: u64,
 }
 
-/// What takes the journal away from a process, as a server does that ends its sessions.
+/// Takes the journal away from a process, as a server does that ends its sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Fence {
     cut: Notify,
@@ -129,7 +129,7 @@ impl Process {
         Ok(())
     }
 
-    /// Whether it has started.
+    /// Returns true if the process has started.
     pub(crate) fn is_at_work(&self) -> bool {
         self.router.is_some()
     }
@@ -185,7 +185,7 @@ impl Process {
         true
     }
 
-    /// What `/health/ready` says; nothing before it is at work.
+    /// Returns the answer of `/health/ready`; nothing before the process is at work.
     pub(crate) async fn health(&self) -> Option<Health> {
         let router = self.router.clone()?;
         let (_, said) = ask(router, "/health/ready", None).await;
@@ -202,7 +202,7 @@ impl Process {
     }
 }
 
-/// What a caller hears where the rules of answers are broken.
+/// Returns the answer that a caller hears if the rules of answers are broken.
 fn told_wrong(world: &mut World, heard: Heard) -> Heard {
     let paid = world.breaks(Mutant::InProgressIsPaid);
     let (hash, subscriptions, failed, repeated) = match heard {
@@ -239,7 +239,7 @@ fn told_wrong(world: &mut World, heard: Heard) -> Heard {
     Heard::Sent { hash, subscriptions, failed, repeated }
 }
 
-/// What a caller hears of an earlier transaction where that rule is broken.
+/// Returns what a caller hears of an earlier transaction if that rule is broken.
 fn told_of_another(world: &World, named: Named) -> Named {
     match world.mutant {
         Some(Mutant::NamesAnotherEarlier) => Named { hash: B256::repeat_byte(7), ..named },
@@ -248,7 +248,7 @@ fn told_of_another(world: &World, named: Named) -> Named {
     }
 }
 
-/// Who is in progress is said to be paid.
+/// Turns the refusals of customers in progress into refusals of paid ones.
 fn said_to_be_paid(list: Vec<Refusal>) -> Vec<Refusal> {
     let one = |refusal: Refusal| match refusal.code.as_str() {
         "BILLING_IN_PROGRESS" | "OUTCOME_UNKNOWN" => Refusal::paid(refusal.customer),

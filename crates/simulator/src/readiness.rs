@@ -10,7 +10,7 @@ const LONG: u64 = 20;
 /// So many requests in that time have to hear 503, and none anything else but what the journal answers alone.
 const MANY: u64 = 4;
 
-/// What one chain was called, and what its callers heard meanwhile.
+/// The state that one chain was called, and the answers that its callers heard meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
     /// The first of them heard 503 then.
@@ -39,7 +39,7 @@ impl Readiness {
         };
         match heard {
             Heard::NothingDone(503) => refused(),
-            // Where nothing is looked up, who can be charged is charged on one node's word.
+            // Without look-ups, a customer who can be charged is charged on one node's word.
             Heard::TooFew if lookup => refused(),
             Heard::TooFew
             | Heard::Disagreed
@@ -52,7 +52,7 @@ impl Readiness {
         }
     }
 
-    /// What health says now. An error is the law that it breaks.
+    /// Records the present health. An error is the law that it breaks.
     pub(crate) fn told(&mut self, health: Option<&Health>) -> Result<(), String> {
         for (side, stretch) in Side::ALL.into_iter().zip(&mut self.0) {
             let id = u64::from(side.platform_id());

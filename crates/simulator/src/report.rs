@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What is to be played.
+/// The seeds and rules that are to be played.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     /// The first seed.
@@ -20,14 +20,14 @@ pub struct Campaign {
     pub mutant: Option<String>,
     /// The chain that alone is billed on ("EVM", "TRON").
     pub only: Option<String>,
-    /// How many threads play.
+    /// Number of threads that play.
     pub threads: usize,
 }
 
-/// What a campaign came to.
+/// The result of a campaign.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// How many seeds were played.
+    /// Number of seeds that were played.
     pub seeds: u64,
     /// The seeds in which a law was broken, and which.
     pub broken: BTreeMap<u64, String>,
@@ -51,7 +51,7 @@ impl Tally {
         self.broken.extend(other.broken);
     }
 
-    /// How often something happened on a chain ("EVM", "TRON", "both").
+    /// Returns the number of times that an event happened on a chain ("EVM", "TRON", "both").
     pub fn count(&self, at: &str, what: &str) -> u64 {
         self.counts.iter().filter(|((a, w), _)| *a == at && *w == what).map(|(_, n)| n).sum()
     }

@@ -1,11 +1,11 @@
-//! How the world of a seed is set: the contract's shape, how many nodes are configured, what the
-//! configuration allows, and how it changes between two starts.
+//! The settings of a seed's world: the contract's shape, the number of configured nodes, what the configuration
+//! allows, and how it changes between two starts.
 
 use crate::dice::Dice;
 use crate::mutants::Mutant;
 use crate::world::{NODES, Side};
 
-/// What the billing call of a chain is like.
+/// The shape of a chain's billing call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Shape {
     /// It carries everything that an entry says.
@@ -30,7 +30,7 @@ impl Shape {
     }
 }
 
-/// What is different in the configuration after some start.
+/// A change of the configuration after some start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Change {
     /// Another key signs.
@@ -52,7 +52,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// Whether no start may take it, as long as nobody says that it is meant.
+    /// Returns true if no start may take the change, as long as nobody says that it is meant.
     pub(crate) fn is_refused(self) -> bool {
         matches!(self, Self::Number | Self::Naming)
     }
@@ -80,7 +80,7 @@ pub(crate) const GUARD: u64 = 45;
 const LONG: u64 = 130;
 const SHORT: (u64, u64) = (40, 80);
 
-/// How far this machine's clock may be from that of the chains (ms).
+/// Distances that this machine's clock may have from that of the chains (ms).
 const CLOCKS_MS: [i64; 12] = [0, 0, 0, 0, 0, 0, 4_000, -4_000, 50_000, -50_000, 150_000, -150_000];
 
 /// The settings of a seed.
@@ -91,29 +91,29 @@ pub(crate) struct Scene {
     nodes: [usize; 2],
     /// For how long everything may go wrong (s).
     pub(crate) chaos: u64,
-    /// Whether billings are given up by an empty transaction on their nonce.
+    /// True if billings are given up by an empty transaction on their nonce.
     pub(crate) cancels: bool,
-    /// Whether a transaction that bids too little is replaced.
+    /// True if a transaction that bids too little is replaced.
     pub(crate) replaces: bool,
-    /// Whether TRON's witnesses stand in the configuration; where one node is, they always do.
+    /// True if TRON's witnesses stand in the configuration; with one node, they always do.
     pub(crate) pinned: bool,
-    /// Whether callers wait before they send what they were handed themselves.
+    /// True if callers wait before they themselves send the transactions that they were handed.
     pub(crate) patient: bool,
-    /// Whether one customer's charges are told to nobody.
+    /// True if one customer's charges are told to nobody.
     pub(crate) muted: bool,
-    /// How far this machine's clock is from that of the chains (ms) while things go wrong.
+    /// Distance of this machine's clock from that of the chains (ms) while things go wrong.
     pub(crate) clock_ms: i64,
-    /// Whether TRON's providers have a JSON-RPC door.
+    /// True if TRON's providers have a JSON-RPC door.
     pub(crate) jsonrpc: bool,
-    /// Whether TRON's nodes and blocks stop calls of more than a few charges.
+    /// True if TRON's nodes and blocks stop calls of more than a few charges.
     pub(crate) tight: bool,
-    /// What changes between two starts, and where.
+    /// The change between two starts, and its chain.
     pub(crate) change: Option<(Side, Change)>,
-    /// Whether the keys are in a store that signs with them.
+    /// True if the keys are in a store that signs with them.
     pub(crate) elsewhere: bool,
-    /// Whether TRON's nodes keep no records of what transactions did, while things go wrong.
+    /// True if TRON's nodes keep no records of what transactions did, while things go wrong.
     pub(crate) recordless: bool,
-    /// How many accounts sign on each chain, before anything changes.
+    /// Number of accounts that sign on each chain, before anything changes.
     signers: [usize; 2],
 }
 
@@ -154,7 +154,8 @@ impl Scene {
             recordless: false,
             signers: [1; 2],
         };
-        // What came to a scene later is drawn last: what was drawn before it stays as it was.
+        // A setting that came to a scene later is drawn last: the settings that were drawn before it stay as they
+        // were.
         scene.signers = [(); 2].map(|()| [1, 1, 2, 3][dice.place(4)]);
         scene.recordless = dice.one_in(6);
         let side = Side::ALL[dice.place(2)];
@@ -192,7 +193,7 @@ impl Scene {
         self.clock_ms = 50_000;
     }
 
-    /// What a broken rule needs in order to be seen, there, and nothing that could stand in for it.
+    /// Sets, on its chain, what a broken rule needs in order to be seen, and nothing that could stand in for it.
     fn suit(&mut self, mutant: Mutant, side: Side) {
         let cancelled = [Mutant::CancelReleasesAtBroadcast, Mutant::NamesCancel];
         let of_several = [Mutant::ClaimsPerAccount, Mutant::ClaimsGoWithTheKey];
@@ -218,17 +219,17 @@ impl Scene {
         };
     }
 
-    /// What the call of a chain is like.
+    /// Returns the shape of a chain's call.
     pub(crate) fn shape(&self, side: Side) -> Shape {
         self.shapes[side.place()]
     }
 
-    /// How many nodes of a chain are configured.
+    /// Returns the number of configured nodes of a chain.
     pub(crate) fn nodes(&self, side: Side) -> usize {
         self.nodes[side.place()]
     }
 
-    /// How many accounts sign on a chain before anything changes.
+    /// Returns the number of accounts that sign on a chain before anything changes.
     pub(crate) fn signers(&self, side: Side) -> usize {
         self.signers[side.place()]
     }
@@ -247,7 +248,7 @@ impl Scene {
         }
     }
 
-    /// Whether a section may name other accounts after some start: none of those that it names no more.
+    /// Returns true if a section may name other accounts after some start, without some that it named before.
     pub(crate) fn changes_key(&self) -> bool {
         matches!(self.change, Some((_, Change::Key | Change::KeyRemoved)))
     }

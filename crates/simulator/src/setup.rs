@@ -1,4 +1,4 @@
-//! How the Signer of a seed is configured: as a merchant writes it down.
+//! The configuration of a seed's Signer, as a merchant writes it down.
 
 use crate::mutants::Mutant;
 use crate::scene::{Change, GUARD, Scene, Shape};
@@ -18,14 +18,14 @@ const SKIPPED: &str = "event NotCharged(uint64 indexed subscribeId, uint64 planI
 /// More witnesses there never are.
 const MOST_WITNESSES: usize = 27;
 
-/// What the configuration of a process follows from.
+/// The settings that the configuration of a process follows from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) scene: Scene,
     pub(crate) mutant: Option<Mutant>,
     /// The chain that alone is configured, if it is not both.
     pub(crate) only: Option<Side>,
-    /// What has changed since the first start.
+    /// The change since the first start.
     pub(crate) changed: Option<(Side, Change)>,
 }
 
@@ -34,7 +34,7 @@ impl Wanted {
         self.changed.filter(|(at, _)| *at == side).map(|(_, change)| change)
     }
 
-    /// What the platform calls a chain now.
+    /// Returns the platform's present number of a chain.
     pub(crate) fn number(&self, side: Side) -> u32 {
         let other = self.change(side) == Some(Change::Number);
         side.platform_id() + u32::from(other)
@@ -74,7 +74,7 @@ fn general(journal: &Path) -> String {
     )
 }
 
-/// How often a chain is looked at on which nothing is open: once before a simulation that is quiet ends.
+/// Interval of looks at a chain on which nothing is open: once before a simulation that is quiet ends.
 const IDLE: &str = "9s";
 
 fn poll(mutant: Option<Mutant>, usual: &str) -> String {
@@ -82,7 +82,7 @@ fn poll(mutant: Option<Mutant>, usual: &str) -> String {
     if mutant == Some(Mutant::NobodyLooks) { "5m".to_owned() } else { usual.to_owned() }
 }
 
-/// Who signs: one key, or a list.
+/// Returns the setting of the keys that sign: one key, or a list.
 fn keys(wanted: &Wanted, side: Side) -> String {
     let billers = wanted.scene.billers(side, wanted.change(side)).into_iter();
     let named: Vec<String> = billers.map(|place| format!("\"file:{}\"", NAMES[place])).collect();
@@ -149,8 +149,8 @@ fn tron(at: &Places, wanted: &Wanted) -> String {
     )
 }
 
-/// Who the witnesses are, where they are not to be read: of one provider alone they are not taken. A block is
-/// final too early where one of them is enough.
+/// Returns the setting of the witnesses, if they are not to be read: witnesses told by one provider alone are not
+/// taken. A block is final too early if one witness is enough.
 fn pin(scene: &Scene, mutant: Option<Mutant>) -> String {
     if scene.nodes(Side::Tron) > 1 && !scene.pinned {
         return String::new();

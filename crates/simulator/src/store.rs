@@ -1,6 +1,5 @@
-//! Where the keys are: in some worlds here, in others in a store that takes its time, gives no signature, or
-//! signs something else, or with another key. Of the two signatures of one digest that it gives, no two are
-//! alike.
+//! The places of the keys: in some worlds here, in others in a store that takes its time, gives no signature, or
+//! signs something else, or with another key. Of the two signatures of one digest that it gives, no two are alike.
 
 use crate::dice::Fault;
 use crate::town::{BILLERS, NAMES, biller};
@@ -17,13 +16,13 @@ use std::future::pending;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How long a store takes that is well (ms).
+/// Time that a healthy store takes (ms).
 const USUAL: u64 = 40;
 
-/// How long one takes that is not (ms): some of that is longer than anybody waits.
+/// Time that an unhealthy store takes (ms): some of that is longer than anybody waits.
 const SLOW: u64 = 4_000;
 
-/// What a store says that gives no signature.
+/// Errors of a store that gives no signature.
 const FAULTS: [StoreFault; 5] = [
     StoreFault::Unreachable,
     StoreFault::Busy,
@@ -82,7 +81,7 @@ struct Store {
     key: PrivateKeySigner,
 }
 
-/// What becomes of one question.
+/// The answer to one question.
 struct Answer {
     after_ms: u64,
     said: Result<Signature, StoreError>,

@@ -1,5 +1,5 @@
-//! Whoever else has the key: another installation, a thief, the owner's own wallet. What they sign takes the Signer's
-//! places, and may charge the customers whom its callers ask for, in the same period.
+//! The others who have the key: another installation, a thief, the owner's own wallet. Their transactions take the
+//! Signer's places, and may charge the customers whom its callers ask for, in the same period.
 
 use crate::callers::NO_PERIOD;
 use crate::dice::Fault;
@@ -14,19 +14,19 @@ use sandbox_chains::contracts::Careless;
 use sandbox_chains::tron::Wallet;
 use sandbox_chains::tron::tx::{Action, Tx};
 
-/// Who uses the key elsewhere may charge for periods from here on, which no caller asks for.
+/// First of the periods that a stranger who uses the key elsewhere may charge for and that no caller asks for.
 const ELSEWHERE: u32 = 900;
 
 /// So long (ms) a Signer that can ask has to learn what is final.
 const TIME_TO_LEARN_MS: u64 = 20_000;
 
-/// How long what they sign on TRON can land (ms).
+/// Time in which a transaction that strangers sign on TRON can land (ms).
 const LIFE_MS: u64 = 60_000;
 
-/// How much (sun) it may burn.
+/// Fee limit of such a transaction (sun).
 const FEE_LIMIT: i64 = 1_000_000_000;
 
-/// How long a customer is out of money whom they have charged, at most (s).
+/// Longest time that a customer whom strangers have charged is out of money (s).
 const DRAINED: u64 = 40;
 
 /// One transaction of theirs.
@@ -34,7 +34,7 @@ const DRAINED: u64 = 40;
 pub(crate) struct Stranger {
     pub(crate) side: Side,
     pub(crate) hash: B256,
-    /// Whether it calls the contract. Coins that move tell of nobody who bills.
+    /// True if the transaction calls the contract. A transfer of coins does not show that anybody bills.
     bills: bool,
     /// Until when it could land (ms): its sender was alive a moment before.
     expires_ms: u64,
@@ -62,14 +62,15 @@ impl World {
         }
     }
 
-    /// Whether this is theirs.
+    /// Returns true if strangers signed this transaction.
     pub(crate) fn is_strangers(&self, hash: B256) -> bool {
         self.strangers.iter().any(|one| one.hash == hash)
     }
 
-    /// Whether a transaction of the Signer was signed when it had to know what one of theirs had charged: that it
-    /// was final; and on TRON, where nothing but blocks tells of it, that the key was in other hands. An account's
-    /// own history, from before the journal knew it, is the merchant's to import.
+    /// Returns true if a transaction of the Signer was signed when the Signer had to know what one of the
+    /// strangers' transactions had charged: that this one was final; and on TRON, where nothing but blocks tells of
+    /// it, that the key was in other hands. An account's own history, from before the journal knew the account, is
+    /// the merchant's to import.
     pub(crate) fn ought_to_know(&self, side: Side, ours: B256, theirs: B256) -> bool {
         let Some(signed_ms) = self.signed_ms.get(&ours) else { return false };
         let Some(since_ms) = self.known_since_ms[side.place()] else { return false };
@@ -105,7 +106,7 @@ impl World {
     fn use_key_elsewhere(&mut self) {
         let from = biller(0);
         let nonce = self.elsewhere_nonce(&from);
-        // What the call of a profile without plan and user does not carry, nobody can learn.
+        // Nobody can learn what the call of a profile without plan and user does not carry.
         let plain = self.scene.shape(Side::Evm) == Shape::Bare;
         let raw = if plain || self.dice.one_in(3) {
             self.signed(&from, (from.address(), nonce), vec![])
@@ -151,7 +152,7 @@ impl World {
         let item = picked.unwrap_or_else(|| self.anybody(side));
         let who = item.subscribeId;
         if self.dice.one_in(2) {
-            // What there is in the purse is enough for one charge.
+            // The money in the purse is enough for one charge.
             self.emptied[side.place()] = true;
             let amount = u64::try_from(item.amount).unwrap_or(u64::MAX);
             self.fill_purse(side, who, amount);
@@ -199,7 +200,7 @@ impl World {
         u32::try_from(now).unwrap_or(0)
     }
 
-    /// Whom transactions that wait behind this place are about to charge.
+    /// Returns the items that transactions behind this nonce are about to charge.
     fn waiting_on_evm(&self, from: &PrivateKeySigner, after: u64) -> Vec<Careless::Item> {
         let chain = self.evm.truth.chain();
         let waiting = chain.pool().iter();

@@ -1,6 +1,6 @@
-//! Another process takes the journal from one that goes on, and that may have been stopped in the middle of a
-//! question: it speaks with nodes and callers until it notices, and can commit nothing. What the other one finds may
-//! lack its last commits, as a failover's database does, and its configuration may be another.
+//! A second process takes the journal from one that goes on. The first may have been stopped in the middle of a
+//! question: it speaks with nodes and callers until it notices, and can commit nothing. The journal that the second
+//! finds may lack its last commits, as a failover's database does, and its configuration may be another.
 
 use crate::Simulation;
 use crate::dice::Fault;
@@ -53,7 +53,7 @@ impl Overtaken {
         }
     }
 
-    /// Whether another process takes over now from one that is at work. One at a time does.
+    /// Returns true if another process takes over now from one that is at work. Only one does at a time.
     pub(crate) fn is_due(&self, process: &Process, world: &mut World) -> bool {
         let may_be = process.is_at_work() && self.0.is_none() && !world.dead;
         may_be && world.fault("both", Fault::TakenOver)

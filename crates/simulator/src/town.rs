@@ -13,7 +13,7 @@ use sandbox_chains::town::{Call, Ground, wallet};
 use sandbox_chains::tron::ledger::Ledger;
 use sandbox_chains::tron::{Tron, TronNode};
 
-/// How many customers there are on each chain.
+/// Number of customers on each chain.
 pub(crate) const CUSTOMERS: u64 = 7;
 
 /// The time of the first blocks, Unix ms.
@@ -26,7 +26,7 @@ pub(crate) const EVM_LAG: u64 = 5;
 /// nothing is undone on which they stand.
 pub(crate) const TRON_LAG: u64 = 3;
 
-/// Where things are on one chain.
+/// Addresses on one chain, and its chain id.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     pub(crate) billing: Address,
@@ -49,7 +49,7 @@ pub(crate) struct Towns {
 /// So many accounts may sign on a chain.
 pub(crate) const BILLERS: usize = 4;
 
-/// Who signs on both chains, in this order as many as do.
+/// Names of the accounts that sign on both chains; a world uses as many as it needs, in this order.
 pub(crate) const NAMES: [&str; BILLERS] =
     ["biller", "other biller", "third biller", "fourth biller"];
 
@@ -130,12 +130,12 @@ fn build(ground: &dyn Ground) -> Places {
     Places { billing, other_billing, multicall, token, chain_id: ground.chain_id() }
 }
 
-/// What makes the contract tell nobody of one customer's charges.
+/// Returns the call that makes the contract tell nobody of one customer's charges.
 pub(crate) fn silence() -> Vec<u8> {
     Careless::silenceCall { subscribeId: MUTED, muted: true }.abi_encode()
 }
 
-/// What makes a customer's purse hold this much from now on.
+/// Returns the call that makes a customer's purse hold this much from now on.
 pub(crate) fn purse(number: u64, value: u64) -> Vec<u8> {
     Token::setBalanceCall { who: customer(number), value: U256::from(value) }.abi_encode()
 }

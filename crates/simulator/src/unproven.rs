@@ -1,4 +1,4 @@
-//! What the journal holds without knowing whether it is charged, and what callers hear of it.
+//! Claims of which the journal does not know whether they are charged, and what callers hear of them.
 
 use crate::callers::{Heard, Request};
 use crate::scene::Shape;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// A subscription in a period, on a chain.
 type Subject = (Side, u64, String);
 
-/// What is unproven, and since when the journal says so (ms).
+/// The unproven subjects, and the time since which the journal says so (ms).
 #[derive(Debug, Default)]
 pub(crate) struct Unproven(BTreeMap<Subject, u64>);
 

@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// How many nodes each chain has.
+/// Number of nodes of each chain.
 pub(crate) const NODES: usize = 3;
 
 /// Both chains.
@@ -66,7 +66,7 @@ impl Side {
     }
 }
 
-/// What one charge is called: nobody may pay it twice to one contract.
+/// The name of one charge: nobody may pay the same charge twice to one contract.
 pub(crate) type ChargeName = (Side, u64, u32);
 
 /// One movement of money.
@@ -83,7 +83,7 @@ pub(crate) struct Charge {
 /// All of them, by name.
 pub(crate) type Charges = BTreeMap<ChargeName, Vec<Charge>>;
 
-/// What is known of a transaction that is on disk.
+/// The kind of a transaction that is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bill,
@@ -100,7 +100,7 @@ pub(crate) struct World {
     pub(crate) log: Log,
     pub(crate) now_ms: u64,
     pub(crate) begun_ms: u64,
-    /// How far this machine's clock is from that of the chains (ms) as long as this process lives.
+    /// Offset of this machine's clock from that of the chains (ms) as long as this process lives.
     pub(crate) clock_ms: i64,
     pub(crate) mutant: Option<Mutant>,
     /// The chain that callers bill on, if it is not both.
@@ -111,21 +111,21 @@ pub(crate) struct World {
     pub(crate) tron_at: Places,
     /// The one node of each chain that may lie, where one may.
     pub(crate) liars: [Option<usize>; 2],
-    /// How the world is set.
+    /// Settings of the world.
     pub(crate) scene: Scene,
     /// Until when no node of a chain answers (ms).
     pub(crate) dark_until_ms: [u64; 2],
-    /// What the signing accounts have in the beginning.
+    /// Coins of the signing accounts in the beginning.
     pub(crate) tanks: [U256; 2],
     /// Which of them have nothing now.
     pub(crate) broke: [[bool; BILLERS]; 2],
-    /// Whether a customer was ever without money.
+    /// True if a customer was ever without money, for each chain.
     pub(crate) emptied: [bool; 2],
-    /// How often the key was used elsewhere.
+    /// Number of times that the key was used elsewhere.
     pub(crate) foreign: u32,
     /// And when it was last (ms).
     pub(crate) foreign_ms: u64,
-    /// What others signed with the key.
+    /// Transactions that others signed with the key.
     pub(crate) strangers: Vec<Stranger>,
     /// Authorisations that were signed with the key of the first account on EVM.
     pub(crate) authorized: Vec<Authorized>,
@@ -141,7 +141,7 @@ pub(crate) struct World {
     pub(crate) life: u64,
     /// A process that another one took over from, and that does not know it yet.
     pub(crate) stale: Option<Stale>,
-    /// Whether the process that ran is dead.
+    /// True if the process that ran is dead.
     pub(crate) dead: bool,
     /// Told when it dies.
     pub(crate) death: Arc<Notify>,
@@ -155,25 +155,29 @@ pub(crate) struct World {
     pub(crate) sent: BTreeSet<B256>,
     /// Transactions whose claims a broken rule has set free: nothing brings them back.
     pub(crate) released: BTreeSet<B256>,
-    /// How many rows of attempts there were when the transaction that runs began.
+    /// Number of rows of attempts when the running transaction began.
     pub(crate) known_attempts: i64,
-    /// Whether anything was committed since this was looked at.
+    /// True if anything was committed since this field was last looked at.
     pub(crate) committed: bool,
-    /// Whether the next answer that something was sent is told as if nothing had been done.
+    /// True if the next answer that something was sent is told as if nothing had been done.
     pub(crate) denied: bool,
-    /// What a restored copy has forgotten.
+    /// Transactions that a restored copy has forgotten.
     pub(crate) forgotten: BTreeSet<B256>,
-    /// How many transactions restored copies ever forgot. What one learns again is its own no more.
+    /// Number of transactions that restored copies ever forgot. A transaction that a copy learns again is no longer
+    /// its own.
     pub(crate) ever_forgotten: u32,
-    /// What the configuration of the process that runs has otherwise than the first.
+    /// Transactions on TRON whose bytes nobody sends any more: a Signer that could not see them may have billed in
+    /// their place.
+    pub(crate) buried: BTreeSet<B256>,
+    /// The difference between the configuration of the running process and the first configuration.
     pub(crate) changed: Option<(Side, Change)>,
     /// When a question to a chain last went wrong by itself (ms).
     pub(crate) disturbed_ms: [u64; 2],
-    /// What answers said that earlier transactions charge.
+    /// Charges of earlier transactions, as answers told them.
     pub(crate) named: Vec<Named>,
     /// Bytes that callers were handed, and when (ms).
     pub(crate) handed_out: Vec<(Side, Vec<u8>, u64)>,
-    /// What is remembered for the laws on decisions.
+    /// Facts remembered for the laws on decisions.
     pub(crate) watch: Watch,
     /// The first law that was seen to be broken while the world went on.
     pub(crate) broken: Option<String>,
@@ -231,6 +235,7 @@ impl World {
             denied: false,
             forgotten: BTreeSet::new(),
             ever_forgotten: 0,
+            buried: BTreeSet::new(),
             changed: None,
             disturbed_ms: [0; 2],
             named: vec![],
@@ -244,7 +249,7 @@ impl World {
         world
     }
 
-    /// Whether a rule is broken in this world.
+    /// Returns true if this rule is broken in this world.
     pub(crate) fn breaks(&self, mutant: Mutant) -> bool {
         self.mutant == Some(mutant)
     }
@@ -254,25 +259,27 @@ impl World {
         self.log.note(self.now_ms, at, what, more);
     }
 
-    /// What this machine's clock says (Unix ms). It is set right when nothing goes wrong any more.
+    /// Returns the time on this machine's clock (Unix ms). The clock is set right when nothing goes wrong any more.
     pub(crate) fn machine_ms(&self) -> u64 {
         let wrong = if self.dice.faults { self.clock_ms } else { 0 };
         self.now_ms.saturating_add_signed(wrong)
     }
 
-    /// Where the Signer's first account stands on EVM, says a node, with what waits in its pool.
+    /// Returns the next nonce of the Signer's first account on EVM, as a node tells it, with the transactions that
+    /// wait in its pool.
     pub(crate) fn pending(node: &Node<Evm>) -> u64 {
         eth::pool::next_nonce(&node.chain(), &biller(0).address())
     }
 
-    /// How many places of the Signer's accounts the chain has used up on EVM, and how many transactions wait there.
+    /// Returns the number of nonces of the Signer's accounts that the chain has used up on EVM, and the number of
+    /// transactions that wait there.
     pub(crate) fn used_up_on_evm(&self) -> (u64, usize) {
         let chain = self.evm.truth.chain();
         let used = (0..BILLERS).map(|place| chain.head_state().nonce(&biller(place).address()));
         (used.sum(), chain.pool().iter().count())
     }
 
-    /// Whether this node may say what is not so.
+    /// Returns true if this node may tell an untruth.
     pub(crate) fn is_liar(&self, at: Place) -> bool {
         self.dice.faults && self.liars[at.side().place()] == Some(at.number())
     }
@@ -285,7 +292,7 @@ impl World {
         }
     }
 
-    /// Whether a fault happens now; it is written down.
+    /// Returns true if a fault happens now, and writes the fault down.
     pub(crate) fn fault(&mut self, at: &'static str, fault: Fault) -> bool {
         let strikes = self.dice.strikes(fault);
         if strikes {
@@ -294,12 +301,12 @@ impl World {
         strikes
     }
 
-    /// Whether what that process does is seen.
+    /// Returns true if the actions of that process are seen.
     pub(crate) fn is_alive(&self, life: u64) -> bool {
         !self.dead && (self.life == life || self.stale.is_some_and(|stale| stale.life == life))
     }
 
-    /// Whether that process has the journal, or believes that it may write.
+    /// Returns true if that process has the journal, or believes that it may write.
     pub(crate) fn writes(&self, life: u64) -> bool {
         !self.dead && (self.life == life || (self.breaks(Mutant::LeaseOnly) && self.is_alive(life)))
     }
@@ -343,7 +350,7 @@ impl World {
         charges
     }
 
-    /// Whether a transaction is in a block that nobody can undo, and whether it succeeded.
+    /// Returns true if a transaction succeeded in a block that nobody can undo; none if it is in no such block.
     pub(crate) fn fate(&self, side: Side, hash: B256) -> Option<bool> {
         match side {
             Side::Evm => {
@@ -367,7 +374,7 @@ fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
     for (fault, rate) in hard.map(Mutant::demands).unwrap_or_default() {
         dice.demand(*fault, *rate);
     }
-    // What is billed on alone is there throughout, and nothing else changes.
+    // The only chain that is billed on is there throughout, and nothing else changes.
     if let Some(only) = only {
         let stays = |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
         scene.change = scene.change.filter(stays);
@@ -376,7 +383,7 @@ fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
     (dice, scene)
 }
 
-/// What the signing accounts have in the beginning.
+/// Coins of the signing accounts in the beginning.
 fn tanks(towns: &Towns) -> [U256; 2] {
     let who = biller(0).address();
     let evm = towns.evm.chain().head_state().balance(&who);

@@ -1,5 +1,5 @@
-//! What no Signer can be safe from, which is not played; and worlds in which little goes wrong but one thing, so that it
-//! happens again and again, and while something is billed.
+//! Faults that no Signer can be safe from, which are not played; and worlds in which little goes wrong but one
+//! thing, so that it happens again and again, and while something is billed.
 
 use crate::dice::{Dice, Fault};
 use crate::mutants::Mutant;
@@ -35,7 +35,7 @@ const BROUGHT_BACK: Theme = &[
     (Fault::CallerSends, 4),
 ];
 
-/// Whoever else has the key charges those who wait.
+/// Others who have the key charge the customers who wait.
 const STRANGERS: Theme = &[
     (Fault::KeyUsedElsewhere, 20),
     (Fault::Rival, 25),
@@ -88,7 +88,7 @@ fn theme(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>) {
         dice.demand(*fault, *rate);
     }
     if theme == AT_THE_END {
-        // What nobody takes lives for a minute.
+        // A transaction that nobody takes lives for a minute.
         scene.lasts_long();
     } else if theme == GUARDS_OVER {
         scene.lasts_long();
@@ -127,7 +127,8 @@ pub(crate) fn narrow(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>)
     }
 }
 
-/// Who may lie on each chain. Where one node alone is configured, its word is what counts: it does not.
+/// Returns the node of each chain that may lie. A node that is configured alone does not lie, since its word is
+/// what counts.
 pub(crate) fn liars(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) -> [Option<usize>; 2] {
     Side::ALL.map(|side| {
         let many = scene.nodes(side);

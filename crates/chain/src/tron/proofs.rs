@@ -109,18 +109,26 @@ impl TronChain {
     /// Finds out which block of this height stands.
     async fn vouch(&self, number: u64, head: &TronHead) {
         self.meet_witnesses(head).await;
+        let mut unproven = vec![];
         for node in self.parts.fleet.fit() {
             let Some(walk) = self.vouched.lock().walk(number) else { return };
             let has_shown = self.shown.lock().has(node);
-            let mut walked = self.walk(node, walk, head).await;
-            if walked.is_none() && has_shown && !self.shown.lock().has(node) {
-                let Some(walk) = self.vouched.lock().walk(number) else { return };
-                walked = self.walk(node, walk, head).await;
+            let mut walk = self.walk(node, walk, head).await;
+            if !walk.stands() && has_shown && !self.shown.lock().has(node) {
+                let Some(again) = self.vouched.lock().walk(number) else { return };
+                walk = self.walk(node, again, head).await;
             }
-            if let Some(mut walk) = walked {
+            if walk.stands() {
                 self.bear_out_keys(&mut walk, node).await;
                 self.vouched.lock().take(walk);
+                // One chain stands, so theirs is another.
+                for node in unproven {
+                    self.parts.fleet.caught_lying(node, "too few witnesses made its blocks");
+                }
                 return;
+            }
+            if walk.is_unproven(head.newest.number) {
+                unproven.push(node);
             }
         }
     }
@@ -146,14 +154,9 @@ impl TronChain {
         }
     }
 
-    /// Walks up one node's headers, and on over those of who was elected since. The walk, if its first
-    /// block stands in the end.
-    async fn walk(
-        &self,
-        node: NodeId,
-        mut walk: HeaderWalk,
-        head: &TronHead,
-    ) -> Option<HeaderWalk> {
+    /// Walks up one node's headers, and on over those of the witnesses that were elected since, until the first
+    /// block stands or the headers end.
+    async fn walk(&self, node: NodeId, mut walk: HeaderWalk, head: &TronHead) -> HeaderWalk {
         let fleet = &self.parts.fleet;
         while !walk.is_over() {
             let first = walk.next();
@@ -175,14 +178,14 @@ impl TronChain {
                     if header.number() <= head.solid.number {
                         fleet.dissented(node, "its irrevocable blocks do not follow one another");
                     }
-                    return walk.stands().then_some(walk);
+                    return walk;
                 }
             }
         }
         if walk.is_strange(head.newest.number) {
             fleet.caught_lying(node, "its blocks are not made by the witnesses");
         }
-        walk.stands().then_some(walk)
+        walk
     }
 
     /// The next few headers of one node, up to the first that it does not give.

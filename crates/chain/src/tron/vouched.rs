@@ -139,10 +139,17 @@ impl HeaderWalk {
         self.stands() && self.read.len() <= self.patience && self.following.meets_strangers()
     }
 
-    /// Returns true if everything up to the head was read, and so much that the first block, which is said to be
-    /// irrevocable, would stand, had the witnesses of the list made this chain. Before the head nothing is strange:
-    /// some witnesses may have made no block for long, and all of them again since.
+    /// Returns true if strangers made blocks of a chain that does not stand at its head: had the witnesses of the
+    /// list made it, it would. Before the head nothing is strange: some witnesses may have made no block for long,
+    /// and all of them again since.
     pub(super) fn is_strange(&self, head: u64) -> bool {
+        self.is_unproven(head) && self.following.meets_strangers()
+    }
+
+    /// Returns true if everything up to the head was read, and so much that the first block would stand, had all
+    /// witnesses made their blocks. If the list made them all, the node may be honest: too few witnesses are up, and
+    /// the blocks on which the others stood were undone.
+    pub(super) fn is_unproven(&self, head: u64) -> bool {
         !self.stands() && self.read.len() > self.patience && self.next() > head
     }
 
