@@ -22,13 +22,13 @@ use std::io::{self, Read as _, Write as _};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where EVM subscriptions are billed; TRON ones are under `/PayTool/TVM`.
+/// The path for billing EVM subscriptions; TRON ones are under `/PayTool/TVM`.
 const PATH: &str = "/PayTool/EVM/subscribe/signProcessSubscribePlan";
 
 /// Longer than the Signer takes for an answer (`http.request_deadline`).
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What every answer looks like.
+/// The form of every answer.
 #[derive(Deserialize)]
 struct Answer {
     code: i64,

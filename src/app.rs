@@ -69,14 +69,14 @@ use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 use webhook::Webhook;
 
-/// How much of an answer the system keeps for a connection, bytes. Left to itself it keeps megabytes of
-/// what somebody asks for and never reads, for each connection.
+/// Part of an answer that the system buffers for a connection, bytes. Without this limit the system buffers
+/// megabytes for each connection whose client asks and never reads.
 const SEND_BUFFER: u32 = 64 << 10;
 
-/// How many connections may wait to be accepted.
+/// Number of connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// How long the first look at all chains may take before the port opens all the same.
+/// Time the first look at all chains may take before the port opens all the same.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 
 /// Why the Signer did not start.
@@ -94,7 +94,7 @@ pub enum StartError {
     /// Something is open on a chain that is not configured.
     #[error("{0}")]
     Orphans(Orphans),
-    /// What is kept of the webhook cannot be used.
+    /// The stored state of the webhook cannot be used.
     #[error("the file of the webhook beside the journal: {0}")]
     Outbox(#[from] rusqlite::Error),
     /// The webhook cannot be told anything.
@@ -138,10 +138,10 @@ pub struct Running {
     supervisor: Supervisor,
 }
 
-/// What a Signer needs of the machine that it runs on.
+/// The parts of its machine that a Signer needs.
 #[derive(Clone, Copy)]
 pub struct Machine<'a> {
-    /// How every endpoint of the configuration is reached.
+    /// The connector through which every endpoint of the configuration is reached.
     pub dial: &'a dyn Dial,
     /// The machine's time.
     pub clock: Clock,
@@ -170,23 +170,23 @@ impl fmt::Debug for Machine<'_> {
 pub struct Assembled {
     /// The lanes and their journal.
     pub engine: Arc<Engine>,
-    /// What follows the lanes: one watcher for each. All have looked once.
+    /// Watchers of the lanes, one for each. All have looked once.
     pub watchers: Vec<Watcher>,
-    /// What the routes share.
+    /// State that the routes share.
     pub door: Arc<AppState>,
     /// Answers requests.
     pub router: Router,
     /// Answers machines, where that has a port of its own.
     pub health_router: Option<Router>,
-    /// How connections of callers begin, where they are encrypted.
+    /// TLS handshakes of callers' connections, if these are encrypted.
     pub handshakes: Option<Handshakes>,
     /// Ends what waits for something to happen, when the process is to end.
     pub closing: CancellationToken,
-    /// Who wants the configuration read again.
+    /// Requests to read the configuration again.
     pub reloads: Receiver<ReloadRequest>,
-    /// What is kept of the webhook, where there is one.
+    /// Stored state of the webhook, if there is one.
     pub webhook: Option<Arc<WebhookDesk>>,
-    /// What is refused, where that is kept.
+    /// Store of refusals, if refusals are kept.
     pub refusals: Option<Refusals>,
 }
 
@@ -368,8 +368,8 @@ impl Running {
         self.gives_way.clone()
     }
 
-    /// Stops taking requests, finishes those that have begun, and ends. What the chain has not
-    /// decided is taken up by the next process.
+    /// Stops taking requests, finishes those that have begun, and ends. The next process takes up the batches that
+    /// the chain has not decided.
     pub async fn shutdown(self) {
         info!("shutting down: no new requests; those that have begun are finished");
         self.supervisor.stopping();

@@ -1,4 +1,4 @@
-//! Who is calling: the platform's request signature, checked over the raw bytes.
+//! The platform's request signature, which proves the caller, checked over the raw bytes.
 //!
 //! Owns the callers' secrets and the rule for what is signed. Reads no clock and no socket: time,
 //! headers and body come in as arguments. Never parses the body, and never says which of key and
@@ -32,16 +32,16 @@ pub const TIMESTAMP_HEADER: &str = "X-PAY-TIMESTAMP";
 /// The header that proves it: base64 of an HMAC-SHA256.
 pub const SIGN_HEADER: &str = "X-PAY-SIGN";
 
-/// How long ago a request may have been signed, by this machine's clock, in seconds.
+/// Greatest age of a request's signature, by this machine's clock, in seconds.
 pub const CLOCK_WINDOW_SECONDS: u64 = 60;
-/// How far ahead of this machine's clock a caller's may be, in seconds. What is signed ahead of its time is
-/// judged when its time has come: so nothing is ever judged before the moment that it bears, and whoever knows
-/// when a process began knows that nothing later was judged before.
+/// Greatest lead of a caller's clock over this machine's, in seconds. A request signed ahead of its time is judged
+/// when its time has come: so nothing is ever judged before the moment that it bears, and if the start of a process
+/// is known, nothing later was judged before that start.
 pub const CLOCK_AHEAD_SECONDS: u64 = 5;
 /// Shortest secret that is accepted, in bytes.
 pub const SHORTEST_SECRET: usize = 16;
 
-/// What the signature under a key that is nobody's is compared with; the outcome is thrown away.
+/// The secret that a signature under an unknown key is compared with; the outcome is thrown away.
 const NOBODYS_SECRET: [u8; 32] = [0; 32];
 
 /// Everybody who may call. With nobody in it, every request is refused.
@@ -70,7 +70,7 @@ pub enum CallerError {
     },
 }
 
-/// What of a request is signed, or says how. The parts are as they came over the wire.
+/// The parts of a request that are signed, or that say how. The parts are as they came over the wire.
 #[derive(Clone, Copy)]
 pub struct SignedParts<'a> {
     /// `X-PAY-KEY`, if there is exactly one that is text.
@@ -118,7 +118,7 @@ pub enum AuthError {
     ClockBehind {
         /// The distance.
         behind_seconds: u64,
-        /// What this server holds for the time.
+        /// This server's time.
         server_unix_seconds: i64,
     },
     /// The caller's clock, or ours, is wrong.
@@ -129,7 +129,7 @@ pub enum AuthError {
     ClockAhead {
         /// The distance.
         ahead_seconds: u64,
-        /// What this server holds for the time.
+        /// This server's time.
         server_unix_seconds: i64,
     },
     /// Signed before this process began: it may have been answered by the one before it.
@@ -162,7 +162,7 @@ pub struct Presented<'a> {
 /// A request that a caller has signed.
 #[derive(Clone, Debug)]
 pub struct Proven {
-    /// Who signed it.
+    /// The signer, known by the signature.
     pub caller: Arc<Caller>,
     /// The signature: no two messages have the same.
     pub sign: [u8; 32],
@@ -189,7 +189,7 @@ impl AuthError {
 }
 
 impl Callers {
-    /// What they are called in the configuration.
+    /// Returns the callers' names in the configuration.
     pub fn labels(&self) -> Vec<String> {
         self.callers.iter().map(|caller| caller.label.clone()).collect()
     }
@@ -249,9 +249,9 @@ impl Presented<'_> {
     /// Proves it over the whole request, of which it was the head. Every secret of the key is tried,
     /// whichever fits: how long it takes tells nothing.
     pub fn prove(&self, request: &SignedParts<'_>) -> Result<Proven, AuthError> {
-        // What is signed has no separators. The timestamp has a fixed length and the path starts with the
-        // first slash; this makes sure that the body starts with the first character that no path holds,
-        // so that one signature fits one request only.
+        // The signed text has no separators. The timestamp has a fixed length and the path starts with the first
+        // slash; this check makes sure that the body starts with the first character that no path holds, so that
+        // one signature fits one request only.
         if request.body.first().is_some_and(|first| !opens(*first)) {
             return Err(AuthError::Ambiguous);
         }
@@ -314,7 +314,7 @@ fn check_clock(timestamp: &str, now_unix_seconds: i64) -> Result<i64, AuthError>
     Ok(then)
 }
 
-/// Whether a byte may begin a body. No path holds one.
+/// Returns true if a byte may begin a body. No path holds such a byte.
 fn opens(byte: u8) -> bool {
     b"{[ \t\r\n".contains(&byte)
 }

@@ -67,40 +67,40 @@ fn opens_after(opens_ms: i64) -> i64 {
     opens_ms.div_euclid(1000).saturating_add(1)
 }
 
-/// What the handlers share.
+/// The state that the handlers share.
 #[derive(Debug)]
 pub struct AppState {
     /// The engine behind it.
     engine: Arc<Engine>,
-    /// Who may ask; none when anybody may, which the configuration allows on loopback only.
+    /// Callers that may ask; none if anybody may, which the configuration allows on loopback only.
     callers: RwLock<Option<Arc<Callers>>>,
     /// Hears who wants the configuration read again.
     reloads: mpsc::Sender<ReloadRequest>,
     /// The webhook, where there is one.
     webhook: Option<Arc<WebhookDesk>>,
-    /// What is refused, where that is kept.
+    /// Store of refusals, if refusals are kept.
     refusals: Option<Refusals>,
     /// Sizes and times.
     limits: HttpConfig,
     /// The chain that is meant when a request names none.
     default_chain: Option<PlatformChainId>,
-    /// Where people look up transactions of a chain: a URL with `{hash}` in it.
+    /// Explorer link for transactions of each chain: a URL with `{hash}` in it.
     explorers: HashMap<PlatformChainId, String>,
-    /// How much may be done at once for each caller.
+    /// Amount of work each caller may have done at once.
     budgets: Budgets,
     /// Cancelled when the process ends: nobody waits any longer then.
     closing: CancellationToken,
     /// Bodies of which nobody knows yet who sends them.
     arrivals: Arrivals,
-    /// What was asked and answered lately.
+    /// Recent requests with their answers.
     replays: Replays<Said>,
     /// Which lines of the log are written of those that anybody can cause.
     sampled: Sampled,
-    /// What is counted.
+    /// Counters and measurements.
     metrics: Metrics,
-    /// What stands in the way of chains, for the page.
+    /// Obstacles of each chain, for the page.
     troubles: Troubles,
-    /// What the page has added up.
+    /// Sums that the page has added up.
     figures: KeptFigures,
     /// In which units the page shows tokens.
     tokens: KnownTokens,
@@ -165,7 +165,7 @@ impl AppState {
         Self { replays, ..self }
     }
 
-    /// How long until anything that is signed can be known to be signed since the start.
+    /// Returns the time until any new signature can be known to be from after the start.
     pub fn opens_in(&self) -> Duration {
         let next = self.replays.oldest().saturating_mul(1000);
         let wait = next.saturating_sub(self.engine.journal.now_ms());
@@ -177,7 +177,7 @@ impl AppState {
         self.replays.take_over(judged);
     }
 
-    /// What was judged, once nothing is judged any more.
+    /// Returns the messages that were judged, once nothing is judged any more.
     pub fn judged(&self) -> JudgedMessages {
         self.replays.judged(self.engine.journal.now_ms().div_euclid(1000))
     }
@@ -192,18 +192,18 @@ impl AppState {
         FullLedger { journal: self.engine.journal.clone(), refusals: self.refusals.clone() }
     }
 
-    /// Has these callers take the place of those that were. What was proven stays so.
+    /// Replaces the callers. Proofs already made stay valid.
     pub fn exchange_callers(&self, callers: Option<Callers>) {
         *self.callers.write() = callers.map(Arc::new);
         self.replays.share_among(self.known_callers());
     }
 
-    /// How many callers share what there is.
+    /// Returns the number of callers that share the room and the budgets.
     fn known_callers(&self) -> usize {
         self.callers().map_or(1, |callers| callers.labels().len())
     }
 
-    /// Who may ask now.
+    /// Returns the callers that may ask now.
     fn callers(&self) -> Option<Arc<Callers>> {
         self.callers.read().clone()
     }
@@ -229,8 +229,9 @@ pub fn router(door: &Arc<AppState>) -> Router {
     finished(router, door)
 }
 
-/// What machines and operators of the merchant's own network ask for, where that has a port of its own. With
-/// a page whatever it asks for in the name of a caller is there too: a page asks its own server alone.
+/// Builds the routes for machines and operators of the merchant's own network, if they have a port of their own.
+/// With a page, the routes that the page asks in the name of a caller are there too: a page asks its own server
+/// alone.
 pub fn health_router(door: &Arc<AppState>) -> Option<Router> {
     door.limits.health_listen?;
     let router = for_machines(Router::new());

@@ -21,7 +21,7 @@ use tracing::warn;
 /// Read when --config is not given, if it is there.
 const USUAL_CONFIG: &str = "signer.toml";
 
-/// What `init` says where one snapshot of a disk would bring the journal and its mark back.
+/// The advice of `init` if one snapshot of a disk would bring the journal and its mark back.
 const MARK_BESIDE: &str = "Its mark is on the same disk: set journal.mark_path to a file on another disk, or a \
     snapshot of this disk that is put back is not noticed by it (docs/journal.md).";
 
@@ -47,7 +47,7 @@ enum Command {
         /// The network that is billed on.
         #[arg(long, value_parser = first::names(), requires = "chain")]
         network: Option<String>,
-        /// What the platform calls that chain: `chainId` in its lists.
+        /// The platform's ID of that chain: `chainId` in its lists.
         #[arg(long, requires = "network")]
         chain: Option<u32>,
         /// The directory of the journal, where that is not `data` beside the configuration: /var/lib/merchant-signer.
@@ -70,7 +70,7 @@ enum Command {
     },
 }
 
-/// What needs the whole configuration.
+/// The commands that need the whole configuration.
 #[derive(Subcommand, Debug)]
 enum Configured {
     /// Serve requests (the default).
@@ -95,7 +95,7 @@ enum Configured {
     /// Say what became of a charge that the chain does not tell of. A running Signer writes it down itself, in the
     /// name of a caller that may control.
     Resolve(claims::ResolveCommand),
-    /// What the platform's ids of chains stand for.
+    /// The networks that the platform's ids of chains stand for.
     #[command(subcommand)]
     Networks(NetworksCommand),
     /// Take claims from one journal to another. The Signer must not be running.
@@ -146,7 +146,7 @@ enum NetworksCommand {
 enum ClaimsCommand {
     /// Write every billing that the chain has decided, with its claims, as JSON lines.
     Export {
-        /// Where to; standard output otherwise. A file that is there is not replaced.
+        /// File to write; standard output otherwise. A file that is there is not replaced.
         #[arg(long)]
         out: Option<PathBuf>,
     },
@@ -161,7 +161,7 @@ enum ClaimsCommand {
 }
 
 impl Command {
-    /// Whether its exit code says whether all is well.
+    /// Returns true if the command's exit code says if all is well.
     fn answers_by_code(&self) -> bool {
         use operate::RunningCommand::Status;
         matches!(
@@ -176,7 +176,7 @@ impl Command {
     }
 }
 
-/// Whether nobody reads what a command writes any more, as behind `| head`.
+/// Returns true if the reader of a command's output is gone, as behind `| head`.
 fn reader_is_gone(error: &(dyn Error + 'static)) -> bool {
     let written = error.downcast_ref::<io::Error>().map(io::Error::kind);
     let line = || error.downcast_ref::<serde_json::Error>()?.io_error_kind();
@@ -194,7 +194,7 @@ fn main() -> ExitCode {
     match run(&cli) {
         Ok(code) => code,
         Err(error) if reader_is_gone(error.as_ref()) => {
-            // What is cut off proves nothing.
+            // Output that is cut off proves nothing.
             let by_code = cli.command.as_ref().is_some_and(Command::answers_by_code);
             if by_code { ExitCode::FAILURE } else { ExitCode::SUCCESS }
         }
@@ -292,7 +292,7 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
     Ok(ExitCode::SUCCESS)
 }
 
-/// What became of a network, in words.
+/// Carries out a command on networks, and describes the result.
 async fn networks(config: &Config, command: &NetworksCommand) -> Result<String, Box<dyn Error>> {
     match command {
         NetworksCommand::Rename { from, to, why } => {
@@ -341,12 +341,12 @@ async fn serve(
         tokio::select! {
             _ = terminate.recv() => break Ok(()),
             _ = interrupt.recv() => break Ok(()),
-            // Whoever looks after the Signer starts it again, and it stands by.
+            // The operator's supervisor starts the Signer again, and the Signer stands by.
             why = gives_way.told() => break Err(why.into()),
             // Nothing can be signed any more: the same.
             why = deaths.next() => break Err(why.into()),
             _ = hangup.recv() => {
-                // What became of it is in the log.
+                // The result of the reload is in the log.
                 running.reload(Config::load(path), "SIGHUP", machine).await.ok();
             }
             Some(asked) = running.reload_asked() => {

@@ -71,7 +71,8 @@ mod tests {
     use std::collections::HashSet;
     use std::time::Duration;
 
-    /// What `promtool check metrics` asks for: every sample has a help text and a type under its own name.
+    /// Checks the requirement of `promtool check metrics`: every sample has a help text and a type under its own
+    /// name.
     #[test]
     fn the_older_format_describes_every_sample() {
         let metrics =

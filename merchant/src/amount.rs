@@ -21,7 +21,7 @@ pub struct BaseUnits(pub U256);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Decimal {
     digits: U256,
-    /// How many of the digits stand behind the point; the last of them is not 0.
+    /// Number of digits behind the point; the last of them is not 0.
     scale: u8,
 }
 

@@ -1,7 +1,7 @@
 //! Callbacks: the platform's word that something happened, checked before anything looks at it.
 //!
-//! [`verify`] is the whole check as a plain function; `web` (feature `server`) is the same as an axum
-//! extractor and router. What the interface leaves open is decided so:
+//! [`verify`] is the whole check as a plain function; `web` (feature `server`) is the same as an axum extractor and
+//! router. Points that the interface leaves open are decided so:
 //!
 //! * The signature travels in the three headers of a request; a body field `sign` is a field like any
 //!   other.
@@ -34,7 +34,7 @@ pub struct Callback {
     pub key: String,
     /// When it was received.
     pub received_at: UnixSeconds,
-    /// What it says, with everything that this version does not know.
+    /// The event, with everything in it that this version does not know.
     pub event: Event,
 }
 
@@ -49,7 +49,7 @@ pub enum CallbackError {
     NotAnEvent(#[from] NotAnEvent),
 }
 
-/// Who may send callbacks, and by which clock they are held to be fresh. Cheap to clone.
+/// The allowed senders of callbacks, and the clock by which callbacks are held to be fresh. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     credentials: Arc<[Credentials]>,

@@ -35,9 +35,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub struct Client {
     transport: Transport,
-    /// Where the users' pages are. Without a slash at its end.
+    /// Address of the users' pages, without a slash at its end.
     payment_url: String,
-    /// How often a read is tried.
+    /// Number of tries for a read.
     tries: u32,
     /// Envelope codes that say "there is no such record"; 404 always does.
     not_found: Arc<[i64]>,

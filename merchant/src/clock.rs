@@ -1,4 +1,4 @@
-//! Where the time of signatures comes from: this machine's clock, or one that a test moves.
+//! The time for signatures: from this machine's clock, or from one that a test moves.
 
 use crate::time::UnixSeconds;
 use std::fmt::Debug;

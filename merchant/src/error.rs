@@ -1,4 +1,4 @@
-//! What a call can come to other than its answer, in words that say what to do.
+//! The errors of a call, in words that say what to do.
 
 use crate::sign::SignatureError;
 use std::fmt;
@@ -12,7 +12,7 @@ pub enum CallError {
     Unsent {
         /// Scheme, host and port of the peer.
         peer: String,
-        /// What the transport says.
+        /// The transport's message.
         why: String,
     },
     /// The request may have arrived, but no whole answer came back: what became of it is unknown.
@@ -20,7 +20,7 @@ pub enum CallError {
     Unheard {
         /// Scheme, host and port of the peer.
         peer: String,
-        /// What the transport says.
+        /// The transport's message.
         why: String,
     },
     /// Refused, and the clocks are too far apart for any signature to be accepted.
@@ -33,9 +33,9 @@ pub enum CallError {
     ClockOff {
         /// Positive when the clock here is ahead.
         off_seconds: i64,
-        /// How far it may be off that way.
+        /// Largest difference that is allowed in that direction.
         allowed_seconds: i64,
-        /// What the peer said.
+        /// The peer's refusal.
         refusal: Refusal,
     },
     /// The peer answered with an envelope whose code is no success.
@@ -59,9 +59,9 @@ pub enum CallError {
         peer: String,
         /// The HTTP status: no more than a hint, like all of this answer.
         http_status: u16,
-        /// What is wrong with the proof.
+        /// The fault in the proof.
         proof: SignatureError,
-        /// What it says, if it says anything in a Signer's form; for people alone.
+        /// The answer's message, if it says anything in a Signer's form; for people alone.
         said: String,
     },
     /// One entry of a list cannot be read. The entries after it still come.
@@ -87,7 +87,7 @@ pub struct Refusal {
     pub description: Option<String>,
     /// `Retry-After`, in seconds, if the peer sent it as a number.
     pub retry_after_seconds: Option<u64>,
-    /// How many subscriptions the Signer takes at once, where it refused more than that.
+    /// Number of subscriptions that the Signer takes at once, if it refused more than that.
     pub max_batch: Option<usize>,
 }
 
@@ -110,8 +110,8 @@ impl fmt::Display for Refusal {
 }
 
 impl CallError {
-    /// Whether the request may have taken effect although there is no answer. Then look, before
-    /// anything is sent again.
+    /// Returns true if the request may have taken effect although there is no answer. Then look, before anything is
+    /// sent again.
     pub fn may_have_happened(&self) -> bool {
         match self {
             Self::Unheard { .. } | Self::Unreadable { .. } | Self::Unproven { .. } => true,
@@ -120,7 +120,7 @@ impl CallError {
         }
     }
 
-    /// Whether the same read may well succeed a moment later.
+    /// Returns true if the same read may well succeed a moment later.
     pub fn passes(&self) -> bool {
         match self {
             Self::Unsent { .. } | Self::Unheard { .. } => true,
@@ -132,7 +132,7 @@ impl CallError {
         }
     }
 
-    /// What the peer said, if it answered with an envelope.
+    /// Returns the peer's refusal, if the peer answered with an envelope.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) | Self::ClockOff { refusal, .. } => Some(refusal),

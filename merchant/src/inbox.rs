@@ -49,7 +49,7 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// How often a sandbox's clock is looked at.
+/// Pause between two looks at a sandbox's clock.
 const BEAT: Duration = Duration::from_millis(250);
 
 /// Receive callbacks, keep them, and hand them on.
@@ -58,32 +58,32 @@ pub struct InboxOptions {
     /// The state file; made if there is none. One inbox to one file
     #[arg(long, default_value = "inbox.db")]
     pub state: PathBuf,
-    /// Where callbacks come in; put TLS in front of it
+    /// Address for incoming callbacks; put TLS in front of it
     #[arg(long, default_value = "127.0.0.1:9981")]
     pub listen: SocketAddr,
-    /// Where the feed, health and metrics are served; keep it private
+    /// Address of the feed, health and metrics; keep it private
     #[arg(long, default_value = "127.0.0.1:9982")]
     pub private: SocketAddr,
     /// A path of a notify address; may be given more than once
     #[arg(long = "path", value_name = "PATH", default_value = "/callbacks")]
     pub paths: Vec<String>,
-    /// How long a billing that the Signer does not know may still become known, seconds
+    /// Seconds in which a billing that the Signer does not know may still become known
     #[arg(long, default_value_t = 3600)]
     pub patience: u32,
     /// Makes every pause so many times shorter: for tests
     #[arg(long, default_value_t = 1, hide = true)]
     pub pace: u32,
-    /// Where a sandbox tells its time, which all pauses then follow: <http://127.0.0.1:7102/sandbox>
+    /// Address at which a sandbox tells its time, which all pauses then follow: <http://127.0.0.1:7102/sandbox>
     #[arg(long, value_name = "URL")]
     pub clock: Option<Url>,
 }
 
-/// Whom the inbox speaks with.
+/// The peers of the inbox.
 #[derive(Clone, Debug)]
 pub struct InboxConnections {
-    /// Who may send callbacks.
+    /// The receiver, which knows the allowed senders.
     pub receiver: Receiver,
-    /// Who may use the private side.
+    /// Credentials for the private side.
     pub private: Credentials,
     /// Says what the chain did. Without it billing events are handed on with no outcome.
     pub signer: Option<SignerClient>,
@@ -100,7 +100,7 @@ pub enum InboxError {
     /// The state cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store failed while it was used. What was not acknowledged will be sent again.
+    /// The store failed while it was used. Callbacks that were not acknowledged will be sent again.
     #[error(transparent)]
     Failed(#[from] ShelfFailed),
     /// An address cannot be served.
@@ -114,7 +114,7 @@ pub enum InboxError {
     /// The address that events are handed on to is none.
     #[error("{url:?} is no address to hand events on to: {why}")]
     Onward {
-        /// What was given.
+        /// The text that was given.
         url: String,
         /// The problem that was found.
         why: String,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// What pauses and dates are counted by: this machine's clock, or that of a sandbox, which people move. Signatures carry
+/// The clock for pauses and dates: this machine's clock, or that of a sandbox, which people move. Signatures carry
 /// this machine's time in either case. Clones are the same clock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PauseClock {
@@ -14,7 +14,7 @@ pub(crate) struct PauseClock {
     ahead_ms: Arc<AtomicI64>,
 }
 
-/// What a sandbox says of its clock.
+/// The answer of a sandbox about its clock.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Told {
@@ -27,7 +27,7 @@ impl PauseClock {
         Self { sandbox: sandbox.cloned(), ahead_ms: Arc::default() }
     }
 
-    /// Whether it is that of a sandbox.
+    /// Returns true if the clock is that of a sandbox.
     pub(crate) fn is_followed(&self) -> bool {
         self.sandbox.is_some()
     }

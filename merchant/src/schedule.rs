@@ -62,12 +62,12 @@ pub enum ScheduleError {
     /// The page for health and metrics, or standard output.
     #[error("{what}: {why}")]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         what: &'static str,
         /// The system's message.
         why: std::io::Error,
     },
-    /// `--once` could not do everything. What it did is durable.
+    /// `--once` could not do everything. The part that it did is durable.
     #[error("this run could not do everything: {0}")]
     Faults(String),
 }
@@ -92,12 +92,12 @@ pub async fn schedule(
     }
     tokio::select! {
         ended = forever(&mut scheduler, options.pause()) => ended,
-        // Whatever is cut off here was durable before it was sent, and is taken up by the next start.
+        // Anything that is cut off here was durable before it was sent, and is taken up by the next start.
         () = stopped() => Ok(()),
     }
 }
 
-/// One whole run, as `--once` makes it, and what it did. What could not be done is in the report.
+/// Makes one whole run, as `--once` does, and returns its report. Faults of the run are in the report.
 pub async fn run_once(
     options: &ScheduleOptions,
     connections: Connections,
@@ -112,8 +112,8 @@ fn open(options: &ScheduleOptions, connections: Connections) -> Result<Scheduler
     Ok(Scheduler { book, peers, setup, metrics, clock })
 }
 
-/// Where a subscription stands, by the platform's ids of the chain and of itself; `None` if no list
-/// ever named it. May be asked beside a scheduler that runs.
+/// Returns the standing of a subscription, by the platform's ids of the chain and of the subscription; `None` if no
+/// list ever named it. May be asked beside a scheduler that runs.
 pub fn whereabouts(
     options: &ScheduleOptions,
     chain: i64,
@@ -123,7 +123,7 @@ pub fn whereabouts(
     Ok(standing.map(Whereabouts::from))
 }
 
-/// How everything stands, or one subscription, for people: `--status`. Needs no connections.
+/// Prints the standing of everything, or of one subscription, for people: `--status`. Needs no connections.
 pub fn status(options: &ScheduleOptions) -> Result<(), ScheduleError> {
     let Some(of) = options.of else { return stands(&Book::beside(&options.state)?) };
     match whereabouts(options, of.chain, of.id)? {

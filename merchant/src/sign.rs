@@ -21,9 +21,9 @@ pub const KEY_HEADER: &str = "X-PAY-KEY";
 pub const TIMESTAMP_HEADER: &str = "X-PAY-TIMESTAMP";
 /// The header that proves it.
 pub const SIGN_HEADER: &str = "X-PAY-SIGN";
-/// How far two clocks may be apart, in seconds, to either side.
+/// Largest difference between two clocks, in seconds, to either side.
 pub const CLOCK_WINDOW_SECONDS: i64 = 60;
-/// How far a clock may be ahead of the Signer's, in seconds.
+/// Longest time that a clock may be ahead of the Signer's, in seconds.
 pub const SIGNER_AHEAD_SECONDS: i64 = 5;
 
 /// The bytes of an HMAC-SHA256.
@@ -44,14 +44,14 @@ impl Credentials {
         Self { key: key.into(), secret: SecretString::from(secret.into()) }
     }
 
-    /// Whether the secret is empty.
+    /// Returns true if the secret is empty.
     #[expect(clippy::disallowed_methods, reason = "looks at the length alone")]
     pub(crate) fn is_without_secret(&self) -> bool {
         self.secret.expose_secret().is_empty()
     }
 }
 
-/// What is signed, as it travels.
+/// The signed parts of a request, as they travel.
 #[derive(Clone, Copy, Debug)]
 pub struct Signable<'a> {
     /// The text of `X-PAY-TIMESTAMP`.

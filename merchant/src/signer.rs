@@ -38,7 +38,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Where charges on such a chain are posted to.
+    /// Returns the path that charges on such a chain are posted to.
     pub fn path(self) -> &'static str {
         match self {
             Self::Evm => "/PayTool/EVM/subscribe/signProcessSubscribePlan",
@@ -47,7 +47,7 @@ impl Family {
     }
 }
 
-/// What to do with a list of which only a part can be charged.
+/// The treatment of a list of which only a part can be charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -64,7 +64,7 @@ pub struct BillRequest<'a> {
     /// 1 to 64 visible ASCII characters; found again by [`SignerClient::billings`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<&'a str>,
-    /// What to do if only a part can be charged.
+    /// The treatment of the list if only a part can be charged.
     pub mode: Mode,
     /// Stop before anything is signed.
     pub dry_run: bool,
@@ -134,8 +134,8 @@ impl SignerClient {
         }
     }
 
-    /// What became of the billings with this transaction hash or request id, newest first; empty if
-    /// the Signer knows none.
+    /// Returns the status of the billings with this transaction hash or request id, newest first; empty if the
+    /// Signer knows none.
     pub async fn billings(&self, id: &str) -> Result<Vec<Full<BillingStatus>>, CallError> {
         let path = format!("/PayTool/billings/{}", percent_encoded(id));
         let reply = self.transport.exchange(&path, None).await?;
@@ -193,7 +193,7 @@ fn percent_encoded(id: &str) -> String {
     id.bytes().map(spell).collect()
 }
 
-/// What the Signer's control page says of one chain.
+/// One chain on the Signer's control page.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChainControl {

@@ -9,13 +9,13 @@ use thiserror::Error;
 
 /// 3.7.0 to 3.51.2 can corrupt a WAL that is reset. <https://sqlite.org/wal.html>
 const OLDEST_SQLITE: i32 = 3_051_003;
-/// How long to wait for somebody who reads the file.
+/// Time to wait for somebody who reads the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a file holds.
+/// The kind of a file, and its schema.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// What it is called in messages.
+    /// Name of such a file in messages.
     pub(crate) name: &'static str,
     /// Marks the file as one of these.
     pub(crate) application_id: i64,
@@ -39,15 +39,15 @@ pub enum StoreError {
     Foreign {
         /// The location.
         path: PathBuf,
-        /// What it should be.
+        /// The kind of file that should be there.
         name: &'static str,
     },
     /// There is no file.
     #[error("there is no {name} at {path}")]
     Missing {
-        /// Where it should be.
+        /// The expected location.
         path: PathBuf,
-        /// What it should be.
+        /// The kind of file that should be there.
         name: &'static str,
     },
     /// The database library is too old, or does not do as it is told.
@@ -61,8 +61,8 @@ pub enum StoreError {
         /// The system's message.
         why: io::Error,
     },
-    /// The database refused. What was being written may or may not be on disk: end the process, and
-    /// the next one reads what is there.
+    /// The database refused. Data that was being written may or may not be on disk: end the process, and the next
+    /// one reads the data that is there.
     #[error("the database failed: {0}")]
     Database(#[from] rusqlite::Error),
 }

@@ -12,7 +12,7 @@ use std::fmt;
 pub struct UnixSeconds(pub i64);
 
 impl UnixSeconds {
-    /// How many seconds this is after `earlier`; negative if it is before.
+    /// Returns the number of seconds that this is after `earlier`; negative if it is before.
     pub fn since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }

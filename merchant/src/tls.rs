@@ -4,15 +4,15 @@ use crate::transport::cause;
 use reqwest::{Certificate, ClientBuilder, Identity};
 use thiserror::Error;
 
-/// Whom a client believes, and what it shows. Unless told otherwise it believes the authorities of this system, and shows
-/// nothing.
+/// The authorities that a client believes, and the certificate that it shows. Unless told otherwise the client
+/// believes the authorities of this system, and shows nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Tls {
     authorities: Option<Vec<Certificate>>,
     identity: Option<Identity>,
 }
 
-/// What was given is of no use for TLS.
+/// The error for input that is of no use for TLS.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TlsError {
     /// The text has no certificate in it.
@@ -41,7 +41,7 @@ impl Tls {
         self.tried()
     }
 
-    /// What does not fit together shows when a client is made.
+    /// Makes a client on trial, which fails if the parts do not fit together.
     fn tried(self) -> Result<Self, TlsError> {
         self.applied(reqwest::Client::builder()).build().map_err(unusable)?;
         Ok(self)

@@ -1,5 +1,5 @@
-//! One signed request and its answer. What [`Client`](crate::Client) and
-//! [`SignerClient`](crate::signer::SignerClient) share.
+//! One signed request and its answer, as [`Client`](crate::Client) and
+//! [`SignerClient`](crate::signer::SignerClient) share them.
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::{CallError, Refusal};
@@ -32,7 +32,7 @@ pub enum SetupError {
         "{url:?} is no base address: it must be http:// or https://, a host, and nothing after"
     )]
     BaseUrl {
-        /// What was given.
+        /// The text that was given.
         url: String,
     },
     /// The key or the secret is empty, or the key is something that no header can carry.
@@ -43,7 +43,7 @@ pub enum SetupError {
     Http(#[from] reqwest::Error),
 }
 
-/// Whether a peer signs its answers.
+/// The form of a peer's answers: signed or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answers {
     /// The Signer does: what is not signed is no answer.
@@ -53,7 +53,7 @@ pub(crate) enum Answers {
 }
 
 impl Answers {
-    /// How far a clock may be ahead of such a peer's, s.
+    /// Returns the time that a clock may be ahead of such a peer's, s.
     fn ahead_allowed(self) -> i64 {
         match self {
             Self::Signed => SIGNER_AHEAD_SECONDS,
@@ -80,7 +80,7 @@ pub(crate) struct Reply {
     pub(crate) http_status: u16,
     pub(crate) code: i64,
     pub(crate) data: Option<Box<RawValue>>,
-    /// What the Signer puts beside a list of failures.
+    /// The part that the Signer puts beside a list of failures.
     pub(crate) earlier: Option<Box<RawValue>>,
     refusal: Refusal,
     /// None where the peer does not say what time it is.
@@ -92,7 +92,7 @@ pub(crate) struct Reply {
 struct Clocks {
     theirs: UnixSeconds,
     ours: UnixSeconds,
-    /// How far ours may be ahead, s.
+    /// Longest time that our clock may be ahead, s.
     ahead_allowed: i64,
 }
 
@@ -184,7 +184,7 @@ impl Transport {
         }
     }
 
-    /// What comes of an answer that is not proven: an error, whatever it says.
+    /// Makes the error for an answer that is not proven, whatever the answer says.
     fn unproven(
         &self,
         proof: SignatureError,
@@ -192,7 +192,7 @@ impl Transport {
         answer: Option<Reply>,
     ) -> CallError {
         match answer {
-            // Whose clock is off, to him the Signer can prove nothing.
+            // The Signer can prove nothing to a caller whose clock is off.
             Some(refused) if http_status == 401 && refused.off_seconds().is_some() => {
                 refused.refused()
             }
@@ -247,8 +247,8 @@ impl Reply {
         }
     }
 
-    /// How far the clock here is ahead of the peer's, and how far it may be off that way, if that alone explains a
-    /// refusal.
+    /// Returns the time that the clock here is ahead of the peer's, and the largest difference allowed in that
+    /// direction, if the clocks alone explain a refusal.
     fn off_seconds(&self) -> Option<(i64, i64)> {
         let Clocks { theirs, ours, ahead_allowed } = self.clocks?;
         let off_seconds = ours.since(theirs);

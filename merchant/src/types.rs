@@ -1,6 +1,6 @@
 //! The platform's records (parts 2 and 4 of the interface), and their ids.
 //!
-//! What the interface does not promise in every answer is an `Option`. Every record is read as a
+//! A field that the interface does not promise in every answer is an `Option`. Every record is read as a
 //! [`Full`](crate::Full), which keeps the fields that are not named here.
 
 mod conf;

@@ -6,18 +6,18 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use std::io::{self, Write as _};
 
-/// Where the running sandbox is.
+/// The location of the running sandbox.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Where {
-    /// Where its console listens.
+    /// Port of the sandbox's console.
     #[arg(long, global = true, default_value_t = ADMIN_PORT)]
     admin_port: u16,
 }
 
-/// What can be asked of a running sandbox.
+/// A command to a running sandbox.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Control {
-    /// How the sandbox stands: clock, chains, contracts, wallets, keys.
+    /// Show the state of the sandbox: clock, chains, contracts, wallets, keys.
     Status,
     /// Move time on by months of thirty days.
     Month {
@@ -61,7 +61,7 @@ pub(crate) enum Control {
         /// A tester's name, or any address.
         #[arg(long)]
         to: String,
-        /// How much, as a decimal.
+        /// The amount, as a decimal.
         #[arg(long)]
         amount: String,
     },
@@ -72,7 +72,7 @@ pub(crate) enum Control {
         chain: u32,
         /// Its address.
         wallet: String,
-        /// How many tokens it has then at least, as a decimal; 1000 if not said.
+        /// Number of tokens that the wallet then has at least, as a decimal; 1000 if not said.
         #[arg(long)]
         amount: Option<String>,
     },
@@ -100,7 +100,7 @@ pub(crate) enum Control {
         /// A tester: ada, ben, cleo, dan, eve, finn.
         #[arg(long, default_value = "ada")]
         wallet: String,
-        /// How much to authorise in all, as a decimal; twelve periods if not said.
+        /// The amount to authorise in all, as a decimal; twelve periods if not said.
         #[arg(long)]
         allowance: Option<String>,
         /// Stop after signing.
@@ -114,13 +114,13 @@ pub(crate) enum Control {
         /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
         #[arg(long)]
         chain: u32,
-        /// What a period costs, as a decimal.
+        /// The price of a period, as a decimal.
         #[arg(long)]
         amount: String,
         /// The length of a period (s).
         #[arg(long, default_value_t = 30 * 86_400)]
         interval: u64,
-        /// How many periods; 0 is without end.
+        /// The number of periods; 0 is without end.
         #[arg(long, default_value_t = 0)]
         periods: u64,
         /// The admin: alice or bob.
@@ -165,7 +165,7 @@ pub(crate) enum Control {
     },
 }
 
-/// What an admin says of a withdrawal.
+/// The decision of an admin on a withdrawal.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub(crate) enum Decision {
     /// It is paid.
@@ -174,7 +174,7 @@ pub(crate) enum Decision {
     Reject,
 }
 
-/// What goes wrong.
+/// A fault to cause.
 #[derive(Args, Debug)]
 pub(crate) struct Fault {
     /// On a chain: reorg, node-down, fees, drain, revoke, block, late. On the way: api, signer, callbacks.
@@ -185,19 +185,19 @@ pub(crate) struct Fault {
     /// Of api and signer: down, slow, lost or garbled. Of callbacks: down, lost or twice.
     #[arg(long, default_value = "down")]
     how: String,
-    /// How often that happens; until --off if not said.
+    /// The number of times that the fault happens; until --off if not said.
     #[arg(long)]
     times: Option<u64>,
     /// The wallet of drain, revoke and block: a tester's name or an address of the sandbox.
     #[arg(long)]
     wallet: Option<String>,
-    /// How many blocks a reorganisation takes away.
+    /// The number of blocks that a reorganisation takes away.
     #[arg(long)]
     depth: Option<u64>,
-    /// Whether the transactions in them are lost.
+    /// Lose the transactions in those blocks.
     #[arg(long)]
     lose: bool,
-    /// What drain leaves, as a decimal.
+    /// The amount that drain leaves, as a decimal.
     #[arg(long)]
     amount: Option<String>,
     /// The base fee (wei) or the price of energy (sun).
@@ -281,7 +281,7 @@ pub(crate) async fn ask(control: &Control, at: Where) -> Result<bool, Error> {
     let good = response.status().is_success();
     let answer: Value = serde_json::from_slice(&response.bytes().await?)?;
     match writeln!(io::stdout(), "{answer:#}") {
-        // Whoever reads has read enough: `sandbox status | head`.
+        // The reader has read enough: `sandbox status | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         written => written?,
     }

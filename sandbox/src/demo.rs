@@ -1,5 +1,5 @@
-//! What is shown, in order: the chains and the platform, the Signer's start, a batch on each chain, and the whole loop of a
-//! merchant; then everything stays up.
+//! The demonstration, in order: the chains and the platform, the Signer's start, a batch on each chain, and the
+//! whole loop of a merchant; then everything stays up.
 
 pub(crate) mod bare;
 mod batch;
@@ -24,29 +24,29 @@ use scheduler::Scheduler;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Whatever keeps the demonstration from going on.
+/// Any error that keeps the demonstration from going on.
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Where the Signer listens if nothing else is asked.
+/// The Signer's port if nothing else is asked.
 pub(crate) const SIGNER_PORT: u16 = 9980;
 
-/// Where the platform's console and the sandbox's controls listen if nothing else is asked.
+/// The port of the platform's console and the sandbox's controls if nothing else is asked.
 pub(crate) const ADMIN_PORT: u16 = 7102;
 
 /// A month of the plans.
 const MONTH: Duration = Duration::from_hours(30 * 24);
 
-/// How often blocks are made while something is shown.
+/// Pause between blocks while something is shown.
 const BEAT: Duration = Duration::from_millis(200);
 
-/// What was asked on the command line.
+/// The options asked for on the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     /// End when everything has been shown.
     pub(crate) once: bool,
     /// A report instead of a story.
     pub(crate) json: bool,
-    /// How often blocks are made where only the chains and the platform run, if not in every slot.
+    /// Pause between blocks where only the chains and the platform run, if blocks are not made in every slot.
     pub(crate) beat: Option<Duration>,
     /// Tell the story; otherwise everything stays as it begins.
     pub(crate) story: bool,
@@ -54,7 +54,7 @@ pub(crate) struct Options {
     pub(crate) at_ms: Option<u64>,
     /// A file in which all addresses are written when everything is up.
     pub(crate) ready_file: Option<PathBuf>,
-    /// Where everything is kept; in memory and a scratch directory if nowhere.
+    /// The directory that keeps everything; in memory and a scratch directory if none.
     pub(crate) state: Option<PathBuf>,
     /// Port of the Ethereum JSON-RPC.
     pub(crate) evm_port: Option<u16>,
@@ -172,7 +172,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     Ok(report.held())
 }
 
-/// Founds the platform, or takes up the stored one. What the dozen of the batches do happens once.
+/// Founds the platform, or takes up the stored one. The actions of the dozen in the batches happen once.
 async fn found(options: &Options, fresh: bool) -> Result<Platform, Error> {
     let setup = Setup {
         state: options.state.clone(),

@@ -14,22 +14,22 @@ use serde_json::Value;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-/// What is deployed for whom.
+/// The options of a deployment.
 #[derive(Args, Debug)]
 pub(crate) struct Deploy {
-    /// Who bills: the address that `merchant-signer keys new` prints. It gets coins for gas.
+    /// Address of the billing account, as `merchant-signer keys new` prints it. It gets coins for gas.
     #[arg(long)]
     biller: Address,
     /// A local Ethereum node with accounts of its own, such as anvil.
     #[arg(long, default_value = "http://127.0.0.1:8545")]
     rpc: String,
-    /// What the platform calls the chain, as in [chains.139] of the Signer's configuration.
+    /// The platform's ID of the chain, as in [chains.139] of the Signer's configuration.
     #[arg(long, default_value_t = 139)]
     chain: u32,
-    /// How many subscribe.
+    /// Number of subscribers.
     #[arg(long, default_value_t = 12)]
     people: u64,
-    /// Where what is due is written, as a body for the Signer.
+    /// File to write the due subscriptions to, as a body for the Signer.
     #[arg(long, default_value = "due.json")]
     due: PathBuf,
 }

@@ -45,20 +45,20 @@ struct Cli {
     /// With --bare: make a block on each chain so often (ms), with a clock that runs ahead, instead of one in every slot.
     #[arg(long, requires = "bare", value_name = "MS")]
     beat: Option<u64>,
-    /// Where the Ethereum JSON-RPC listens: 8545, or any free port if that is taken.
+    /// Port of the Ethereum JSON-RPC: 8545, or any free port if that is taken.
     #[arg(long)]
     evm_port: Option<u16>,
-    /// Where the TRON HTTP API listens: 8090, or any free port if that is taken.
+    /// Port of the TRON HTTP API: 8090, or any free port if that is taken.
     #[arg(long)]
     tron_port: Option<u16>,
-    /// Where the Signer listens: 9980, or any free port if that is taken.
+    /// Port of the Signer: 9980, or any free port if that is taken.
     #[arg(long, global = true)]
     signer_port: Option<u16>,
-    /// Where the platform's API listens: 7100, or any free port if that is taken; its payment pages and its console have the
-    /// next two.
+    /// Port of the platform's API: 7100, or any free port if that is taken; its payment pages and its console have
+    /// the next two.
     #[arg(long)]
     platform_port: Option<u16>,
-    /// Keep everything here: chains, platform, Signer. What is there is taken up.
+    /// Keep everything here: chains, platform, Signer. Existing contents are used again.
     #[arg(long)]
     state: Option<PathBuf>,
     #[command(flatten)]
@@ -75,7 +75,8 @@ enum Command {
         family: Named,
         /// A file with the body, or - for standard input.
         body: PathBuf,
-        /// Whose request: the key of a caller, and the file with its secret. The sandbox's scheduler otherwise.
+        /// The key of the caller that signs the request; its secret is in --secret-file. The sandbox's scheduler
+        /// otherwise.
         #[arg(long, requires = "secret_file")]
         key: Option<String>,
         /// As `merchant-signer init` wrote it: secrets/scheduler.

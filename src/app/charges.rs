@@ -11,7 +11,7 @@ use journal::{LedgerFilter, LedgerOrder};
 use std::error::Error;
 use std::io::Write;
 
-/// Whose charges are wanted.
+/// The selection of charges.
 #[derive(Args, Debug)]
 pub struct ChargesCommand {
     /// Of this subscription.
@@ -32,7 +32,7 @@ pub struct ChargesCommand {
     /// As JSON lines, with everything.
     #[arg(long)]
     json: bool,
-    /// Where the running Signer is, if not where the configuration says: `http://127.0.0.1:8080`.
+    /// Address of the running Signer, if not the one in the configuration: `http://127.0.0.1:8080`.
     #[arg(long)]
     server: Option<String>,
 }

@@ -16,12 +16,12 @@ use keys::OpenKeys;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What was found, as a table with one line for each thing looked at.
+/// The findings, as a table with one line for each thing looked at.
 #[derive(Debug)]
 pub struct CheckReport(Vec<(String, Finding)>);
 
 impl CheckReport {
-    /// Whether nothing stands in the way; if it is `strict`, nothing to be warned of either.
+    /// Returns true if there is no fault; if it is `strict`, no warning either.
     pub fn passed(&self, strict: bool) -> bool {
         self.count(Weight::Fault) == 0 && !(strict && self.count(Weight::Warning) > 0)
     }
@@ -101,7 +101,7 @@ pub async fn run(config: &Config, machine: Machine<'_>) -> CheckReport {
     CheckReport(found)
 }
 
-/// Whether others can read what is asked and answered.
+/// Reports if others can read requests and answers.
 fn of_the_port(http: &HttpConfig) -> impl Iterator<Item = Finding> {
     let in_the_clear = http.in_the_clear();
     let in_the_clear = in_the_clear.map(|said| Finding::warning("http.listen", said.to_owned()));
@@ -113,7 +113,7 @@ fn of_the_port(http: &HttpConfig) -> impl Iterator<Item = Finding> {
     in_the_clear.into_iter().chain(tls)
 }
 
-/// Whether backups are where a disk that is lost does not take them along.
+/// Reports if the backups would be lost with the journal's disk.
 fn of_backups(file: &JournalConfig) -> Option<Finding> {
     let plan = file.backups.as_ref()?;
     let directory = plan.directory.display();
@@ -130,7 +130,7 @@ fn of_backups(file: &JournalConfig) -> Option<Finding> {
     })
 }
 
-/// Where keys are held that are in memory.
+/// Reports which process holds the keys that are in memory.
 fn held(apart: Option<&dyn OpenKeys>) -> Finding {
     let said = match apart.and_then(OpenKeys::lacks) {
         None => "those that are in memory are in that of the Signer itself".to_owned(),
@@ -143,7 +143,7 @@ fn held(apart: Option<&dyn OpenKeys>) -> Finding {
     Finding::fine("keys", said)
 }
 
-/// What is another thing for each account of a chain.
+/// The findings that differ for each account of a chain.
 const OF_ACCOUNTS: [&str; 4] =
     ["gas money", "permission to sign", "permission to bill", "delegation"];
 
@@ -190,7 +190,7 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
         let account = spell_address(facts.family, signer.facts().signer);
         for one in &told {
             let is_its_own = OF_ACCOUNTS.contains(&one.what);
-            // What is the same of all accounts is told once.
+            // A finding that is the same for all accounts is reported once.
             let is_fault = one.weight == Weight::Fault;
             let news = first.as_ref().is_none_or(|first| is_fault && !first.contains(one));
             let named = accounts.len() > 1 && (is_its_own || first.is_some());
@@ -204,7 +204,7 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     found.into_iter().map(|finding| finding.on_test(connected.config.test)).collect()
 }
 
-/// What limits a stolen secret, and what others hear on the way to nodes.
+/// Reports the limits on a stolen secret, and the exposure of the traffic to nodes.
 fn exposed(connected: &Connected) -> Vec<Finding> {
     let (limits, is_open) = connected.chain.policy().describe();
     let policy = if is_open { Finding::warning } else { Finding::fine };
@@ -225,7 +225,7 @@ fn of_account(finding: &Finding, account: &str) -> Finding {
     Finding { said: format!("{} ({account})", finding.said), ..finding.clone() }
 }
 
-/// What the journal tells. A running Signer alone knows what is in its own.
+/// The contents of the journal. Only a running Signer knows the contents of the journal that it uses.
 struct JournalSeen {
     journal: Option<Journal>,
     file: Finding,
@@ -262,8 +262,8 @@ impl JournalSeen {
         Ok(Self { journal: Some(journal), file, pauses, known_lanes })
     }
 
-    /// What the account did on the chain that the journal does not know of. Where nothing counts an
-    /// account's transactions, only that there is something, by when the account was used last.
+    /// Reports transactions of the account on the chain that the journal does not know of. If the chain has no
+    /// count of an account's transactions, reports only that there are some, by the time the account was last used.
     async fn unknown(&self, id: PlatformChainId, chain: &dyn Inspect) -> Option<Finding> {
         let journal = self.journal.as_ref()?;
         let (family, signer) = (chain.facts().family, chain.facts().signer);

@@ -13,23 +13,23 @@ use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Who says so, in the history: whoever may run commands here.
+/// Author of the entry in the history: anyone who may run commands here.
 const BY: &str = "the command line";
 
-/// What a person found out about one charge.
+/// A person's finding about one charge.
 #[derive(Args, Clone, Debug)]
 pub struct ResolveCommand {
     /// The billing: its number, any of its transaction hashes, or its request id.
     billing: String,
     /// The subscription.
     subscription: i64,
-    /// Whether it was charged after all.
+    /// The outcome: charged after all, or free.
     #[arg(value_parser = ["charged", "free"])]
     outcome: String,
     /// Why that is known: kept in the history.
     #[arg(long)]
     why: String,
-    /// Where the running Signer is, if not where the configuration says: `http://127.0.0.1:8080`.
+    /// Address of the running Signer, if not the one in the configuration: `http://127.0.0.1:8080`.
     #[arg(long)]
     server: Option<String>,
 }

@@ -2,8 +2,8 @@
 //! journal, it listens on its own ports, runs no other program, and makes none of the system calls by which one
 //! process gets at another or at the machine.
 //!
-//! Reading stays as the modes of files have it: a reload may name another file. What a library of PKCS#11 does is
-//! not known, so with one nothing is taken.
+//! Reading stays as the modes of files have it: a reload may name another file. The needs of a PKCS#11 library are
+//! not known, so with such a library nothing is taken.
 
 use config::Config;
 
@@ -40,10 +40,10 @@ mod linux {
     /// The newest rights of Landlock that are asked for; an older kernel gives those that it has.
     const NEWEST: ABI = ABI::V4;
 
-    /// Where programs are that may be run: this one, and what loads it.
+    /// Paths of the programs that may be run: this one, and its loader.
     const PROGRAMS: [&str; 5] = ["/proc/self/exe", "/lib", "/lib64", "/usr/lib", "/usr/lib64"];
 
-    /// What is written beside the Signer's own files. `SQLite` sorts in the second and third.
+    /// Paths written to beside the Signer's own files. `SQLite` sorts in the second and third.
     const OTHERS: [&str; 3] = ["/dev/null", "/tmp", "/var/tmp"];
 
     /// Other processes' memory and descriptors, the kernel's programs and keys, mounts, users, clocks.
@@ -137,7 +137,7 @@ mod linux {
             }
             JournalPlace::Server(_) => (None, None),
         };
-        // What is mounted on the directory of backups later is beneath the one that it is in.
+        // A disk mounted on the directory of backups later is beneath that directory's parent.
         let ceiling = config.keys.socket.is_none().then(|| config.keys.ceiling_file.clone());
         let all = [Some(config.journal.beside("")), mark, backups, ceiling];
         all.into_iter().flatten().map(|file| directory(&file)).collect()
@@ -150,7 +150,7 @@ mod linux {
         }
     }
 
-    /// Whether it starts the process that holds the keys itself, at each reload too.
+    /// Returns true if the Signer itself starts the process that holds the keys, at each reload too.
     fn starts_programs(config: &Config) -> bool {
         let mut keys = config.chains.iter().flat_map(|chain| chain.keys.all());
         config.keys.split && config.keys.socket.is_none() && keys.any(|(_, key)| key.hands_out())

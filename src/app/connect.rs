@@ -17,7 +17,7 @@ use node::Dial;
 use std::fmt;
 use std::sync::Arc;
 
-/// What keeps chains from being used, each fault with its key path.
+/// The faults that keep chains from being used, each with its key path.
 #[derive(Debug)]
 pub struct ConnectError(Vec<String>);
 

@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use tracing::warn;
 
-/// What is done with copies of the journal.
+/// The commands for copies of the journal.
 #[derive(Subcommand, Debug)]
 pub enum CopyCommand {
     /// Copy the journal to a new file, whether a Signer runs on it or not, and audit the copy before it
@@ -19,8 +19,8 @@ pub enum CopyCommand {
         /// The file, which must not be there.
         to: PathBuf,
     },
-    /// Put a copy in the place of a journal that is gone. The Signer must not be running. What the copy may
-    /// have forgotten is learnt from the chains after the next start, before anything new is billed.
+    /// Put a copy in the place of a journal that is gone. The Signer must not be running. After the next start, the
+    /// Signer learns from the chains anything that the copy may lack, before it bills anything new.
     Restore {
         /// A backup, or a directory of backups (`journal.backup_dir`) with a single one in it; of several it is told
         /// how far each goes.
@@ -36,7 +36,7 @@ pub enum CopyCommand {
     },
 }
 
-/// What to do where a server keeps the journal.
+/// Advice for backups if a server keeps the journal.
 const BACKED_UP_THERE: OpenError = OpenError::OnServer(
     "have its database backed up with the server's own tools (pg_basebackup, pg_dump), or copy it to a file \
      with `merchant-signer journal copy`",
@@ -72,7 +72,7 @@ fn contracts(config: &Config) -> Vec<(u64, Address)> {
     config.chains.iter().map(one).collect()
 }
 
-/// What is done with the journal as a whole.
+/// The commands for the journal as a whole.
 #[derive(Subcommand, Debug)]
 pub enum JournalCommand {
     /// Copy the journal to where another configuration has it: from a file to a PostgreSQL server, or back. No
@@ -85,8 +85,8 @@ pub enum JournalCommand {
         #[arg(long)]
         owner_url_file: Option<PathBuf>,
     },
-    /// Bring the tables of a journal on a PostgreSQL server to the version of this program, before it is started and
-    /// while every Signer is stopped. Where they are of that version nothing is done.
+    /// Bring the tables of a journal on a PostgreSQL server to the version of this program, before it is started
+    /// and while every Signer is stopped. Tables of that version are left as they are.
     Migrate {
         /// A file with the URL of the role that owns the tables.
         #[arg(long)]
@@ -194,7 +194,7 @@ pub fn progress() -> impl FnMut(u64, u64) + Send {
     }
 }
 
-/// Makes backups while the Signer runs. What hinders them holds up nothing else.
+/// Makes backups while the Signer runs. A failed backup holds up nothing else.
 pub(super) fn keep(journal: &Journal, plan: BackupPlan) -> Option<RegularBackups> {
     let kept = journal.keep_backups(plan);
     kept.inspect_err(|problem| warn!(%problem, "no backups of the journal are made")).ok()

@@ -13,7 +13,7 @@ use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::PathBuf;
 
-/// How a charge is written.
+/// The format of a charge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// RFC 4180, with a header line. Times are UTC, RFC 3339.
@@ -33,7 +33,7 @@ pub enum RangeBy {
     Accepted,
 }
 
-/// What is exported.
+/// The selection of charges to export.
 #[derive(Args, Clone, Debug)]
 pub struct ExportCommand {
     /// From this time on: 2026-01-31 (midnight UTC), or 2026-01-31T12:00:00Z.
@@ -42,19 +42,19 @@ pub struct ExportCommand {
     /// Before this time.
     #[arg(long, value_parser = time)]
     to: Option<Timestamp>,
-    /// What these times are.
+    /// The time that the range applies to.
     #[arg(long, value_enum, default_value_t)]
     by: RangeBy,
-    /// How a line is written.
+    /// Format of a line.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Where to; standard output otherwise. A file that is there is not replaced.
+    /// File to write; standard output otherwise. A file that is there is not replaced.
     #[arg(long)]
     out: Option<PathBuf>,
     /// Go on after this cursor: the last line of an export that was cut off has it.
     #[arg(long)]
     after: Option<String>,
-    /// Where the running Signer is, if not where the configuration says: `http://127.0.0.1:8080`.
+    /// Address of the running Signer, if not the one in the configuration: `http://127.0.0.1:8080`.
     #[arg(long)]
     server: Option<String>,
 }
@@ -91,7 +91,7 @@ pub async fn run(config: &Config, export: &ExportCommand) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// Where charges go.
+/// The destination of exported charges.
 struct Sink {
     to: Rows,
     written: u64,

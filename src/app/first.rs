@@ -26,7 +26,7 @@ const NETWORKS: [(&str, &str); 14] = [
     ("tron", include_str!("../../config/networks/tron.toml")),
 ];
 
-/// Where the secrets of the first callers are left, beside the configuration.
+/// Paths of the first callers' secrets, beside the configuration.
 const SECRETS: [&str; 2] = ["secrets/scheduler", "secrets/operator"];
 
 /// Why nothing was written.

@@ -1,7 +1,7 @@
-//! Whether this process could bill on any chain, as far as that is about its machine: its ways to the nodes and to the
-//! stores of its keys, and its clock. Signers that share a journal tell each other. One that serves and could bill
-//! nothing for long gives way where another stands by that could; between two of whom neither could the journal
-//! stays where it is.
+//! Finds out if this process could bill on any chain, as far as its machine decides: its ways to the nodes and to
+//! the stores of its keys, and its clock. Signers that share a journal tell each other. A Signer that serves and
+//! could bill nothing for long gives way if another stands by that could; if neither could, the journal stays with
+//! the Signer that has it.
 
 use super::connect::Connected;
 use chain::Inspect;
@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
 
-/// How often one that serves is looked at.
+/// Interval between two looks at a Signer that serves.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How often a standby looks at its chains that may be needed soon, and how long it waits for them.
+/// Interval between two looks of a standby at its chains that may be needed soon, and the time it waits for them.
 const STANDING_BY: Duration = Duration::from_secs(5);
 
 /// For how many times `journal.takeover_after` one that serves may be of no use before it gives way.

@@ -10,28 +10,28 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-/// How often lanes are looked at.
+/// Interval between two looks at the lanes.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long a lane stays as it is before that is written down: one that opens and closes again within it
-/// leaves no row.
+/// Time a lane stays unchanged before its state is written down: a lane that opens and closes again within this
+/// time leaves no row.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// What is known of one lane.
+/// The known state of one lane.
 #[derive(Debug)]
 struct LaneSeen {
     /// Why it takes no new work; none where it does.
     closed: Option<String>,
     /// Since when that is so. A reason that is worded anew, with another number in it, is the same.
     since: Instant,
-    /// What was written down last: whether it takes new work.
+    /// The last state written down: true if the lane takes new work.
     written: Option<bool>,
-    /// What was said last.
+    /// The last state logged.
     said: Option<bool>,
 }
 
-/// Why a lane takes no new work; none where it does. What is wrong with the journal cannot be written down
-/// in it.
+/// Returns the reason why a lane takes no new work; none if it does. A fault of the journal is left out, because it
+/// cannot be written down in the journal.
 fn closed(lane: &Lane) -> Option<String> {
     match lane.gate() {
         Gate::Opening => Some(lane.unopened().to_string()),
@@ -63,7 +63,7 @@ pub(super) async fn note(engine: Arc<Engine>, stop: CancellationToken) {
     }
 }
 
-/// What is so for long enough and not written down.
+/// Returns the states that have lasted long enough and are not written down.
 fn news(engine: &Engine, all: &mut HashMap<LaneId, LaneSeen>) -> Vec<GateNote> {
     let now = Instant::now();
     let mut news = Vec::new();

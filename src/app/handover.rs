@@ -1,6 +1,6 @@
-//! What one process leaves to the next: which messages it has judged in the last minute. With it the next
-//! one takes what was signed before it started and waited in the socket; without it, as after a crash,
-//! nobody knows what was judged, and such messages have to be signed again.
+//! The record that one process leaves to the next: the messages that it has judged in the last minute. With this
+//! record, the next process takes messages that were signed before it started and waited in the socket. Without it,
+//! as after a crash, the judged messages are unknown, and such messages have to be signed again.
 //!
 //! It is a file beside the journal, `<journal>.handover`, or beside the mark of one on a server, good for one start and for a minute.
 
@@ -38,19 +38,19 @@ fn head(start: Option<String>) -> String {
     start.map(|start| format!("{start}\n")).unwrap_or_default()
 }
 
-/// Has the door go on where the process before this one ended, if that left word of it. What an earlier one left
-/// knows nothing of what that one answered.
+/// Has the door go on from the end of the process before this one, if that process left a record. The record of an
+/// earlier process says nothing of the answers of the last one.
 pub(super) fn take_up(place: &JournalPlace, journal: &Journal, clock: Clock, door: &AppState) {
     if let Some(judged) = take(place, &head(journal.starts().1), clock) {
         door.take_over(judged);
     }
 }
 
-/// What was left, once.
+/// Returns the record that was left, once.
 fn take(place: &JournalPlace, head: &str, clock: Clock) -> Option<JudgedMessages> {
     let path = file(place);
     let text = fs::read_to_string(&path).ok()?;
-    // What cannot be taken away would be taken for good again.
+    // A record that cannot be removed would be taken for good again.
     fs::remove_file(&path).ok()?;
     let judged: JudgedMessages = text.strip_prefix(head)?.parse().ok()?;
     let age = clock.unix_ms().div_euclid(1000).checked_sub(judged.at)?;

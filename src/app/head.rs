@@ -1,5 +1,5 @@
-//! How far the history goes, told outside of the journal: whoever changes or cuts off the file later is
-//! contradicted by the log and the metrics.
+//! Tells the length of the history outside of the journal: if somebody changes or cuts off the file later, the log
+//! and the metrics contradict the file.
 
 use journal::Journal;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-/// How often.
+/// Interval between two reports.
 const EVERY: Duration = Duration::from_mins(1);
 
 /// Tells the newest row every minute in which one was written, and once more at the end.

@@ -3,8 +3,8 @@
 //! that no other secret is in its memory; opens the keys; takes from itself whatever it does not need to sign;
 //! and then answers questions until the other end is closed.
 //!
-//! It logs nothing: what there is to say, the other process says. Whatever it cannot read ends it, with all of
-//! its threads: behind a frame that is none, nothing is known to begin where a frame does.
+//! This process logs nothing: the other process says everything there is to say. Input that it cannot read ends the
+//! process, with all of its threads: after an invalid frame, the start of the next one is not known.
 
 use super::keyring::key_place;
 use alloy::primitives::Signature;
@@ -51,7 +51,7 @@ pub enum HoldError {
     Stranger {
         /// The user who asks.
         asks: u32,
-        /// Whose socket it is.
+        /// Owner of the socket.
         owner: u32,
     },
     /// The process could not be closed to its neighbours.
@@ -69,7 +69,7 @@ pub enum HoldError {
         /// Why not.
         why: CeilingFault,
     },
-    /// What came over the socket is no question.
+    /// A message over the socket is no question.
     #[error("the process that holds the keys was told something that it does not understand: {0}")]
     Nonsense(#[from] prost::DecodeError),
     /// The system does not let it work.
@@ -166,7 +166,7 @@ async fn open(config: &ForKeys) -> Result<(Manifest, HeldKeys), HoldError> {
     let ceiling = Arc::new(ceiling(config, &mut manifest.lacks)?);
     for chain in &config.chains {
         let family = &chain.family;
-        // What is wrong with it, the other process finds as well, and says.
+        // The other process finds a fault of the profile as well, and reports it.
         let Ok(profile) = Profile::parse(family.billing(), family.family()) else { continue };
         let profile = Arc::new(profile);
         for (path, place) in places(chain, &config.keys) {
@@ -188,7 +188,8 @@ async fn open(config: &ForKeys) -> Result<(Manifest, HeldKeys), HoldError> {
     Ok((manifest, held))
 }
 
-/// What was signed today, and says so where that is not known. No file is needed where no day has a limit.
+/// Opens the record of the amounts signed today, and adds to `lacks` if that record is new. No file is needed if no
+/// day has a limit.
 fn ceiling(config: &ForKeys, lacks: &mut Vec<String>) -> Result<DayCeiling, HoldError> {
     let limited = |chain: &ChainConfig| chain.policy.limits_of_day();
     if !config.chains.iter().any(limited) {
@@ -210,7 +211,7 @@ fn ceiling(config: &ForKeys, lacks: &mut Vec<String>) -> Result<DayCeiling, Hold
     }
 }
 
-/// Where the keys of a chain are that can be held here, and how the operator knows them.
+/// Returns the places of a chain's keys that can be held here, each with the name that the operator knows.
 fn places(chain: &ChainConfig, keys: &KeysConfig) -> Vec<(String, KeyPlace)> {
     let named = |place: &str| format!("chains.{}.{place}", chain.platform_id);
     let all = chain.keys.all().filter(|(_, key)| key.hands_out());
@@ -263,7 +264,7 @@ fn serve(
     ended
 }
 
-/// Where questions come in and answers go out.
+/// The end of the socket at which questions come in and answers go out.
 struct Window {
     /// None once there is nothing more to read, for any thread.
     questions: Mutex<Option<BufReader<UnixStream>>>,

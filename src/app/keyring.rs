@@ -44,7 +44,7 @@ impl Keyring {
         self.retired.iter().map(|key| key.address())
     }
 
-    /// Who signs for an account that bills nothing new, and what that means for its lane.
+    /// Returns the signatory of an account that bills nothing new, and the effect on the account's lane.
     pub(super) fn follower(&self, account: Address) -> (Signatory, OnlyFollows) {
         match self.retired.iter().find(|key| key.address() == account) {
             Some(key) => (Signatory::Key(Arc::clone(key)), OnlyFollows::RetiredKey),
@@ -84,7 +84,7 @@ impl Opening<'_> {
     }
 }
 
-/// Where a key of a chain is; otherwise what is missing to say so.
+/// Returns the place of a chain's key; otherwise the reason why the place is not known.
 pub(super) fn key_place(
     chain: &ChainConfig,
     key: &KeyRef,

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-/// What is done with keystores.
+/// The commands for keystores.
 #[derive(Subcommand, Debug)]
 pub enum KeysCommand {
     /// Make a key by chance and store it encrypted: it never is anywhere in clear.
@@ -21,8 +21,8 @@ pub enum KeysCommand {
         #[arg(long)]
         password_file: Option<PathBuf>,
     },
-    /// Read a private key (64 hex digits) from standard input and store it encrypted. What is typed at a
-    /// terminal is not shown.
+    /// Read a private key (64 hex digits) from standard input and store it encrypted. Input typed at a terminal is
+    /// not shown.
     Import {
         /// The keystore's name, as in `key = "keystore:<name>"`.
         name: String,

@@ -113,7 +113,7 @@ impl Lanes {
     }
 }
 
-/// What the journal has open on chains that are not configured.
+/// The open billings and guarded charges of the journal on chains that are not configured.
 #[derive(Debug)]
 pub struct Orphans(Vec<KnownLane>);
 
@@ -152,7 +152,7 @@ impl Connected {
         self.config.family.billing().guard
     }
 
-    /// How charges are guarded that no period tells apart; none where one does.
+    /// Returns the guard of charges that no period tells apart; none if a period does.
     pub(super) fn guarded_only(&self) -> Option<GuardedOnly<'_>> {
         let profile = self.chain.profile();
         let (unused, guard_s) = (profile.unused_periods(), self.guard().as_secs());

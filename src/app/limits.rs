@@ -1,4 +1,4 @@
-//! Whether the limits of a chain hold: one over what nobody but the caller states limits nothing.
+//! Checks that the limits of a chain hold: a limit on a value that only the caller states limits nothing.
 
 use config::ChainConfig;
 use contract::Profile;
@@ -21,7 +21,7 @@ pub(super) fn tell(lane: &Lane) {
     }
 }
 
-/// What is wrong with the limits of a chain, each with its key path, and what to do.
+/// Returns the faults in the limits of a chain, each with its key path and the remedy.
 pub(super) fn faults(config: &ChainConfig, profile: &Profile) -> Vec<String> {
     let (policy, mut faults) = (&config.policy, Vec::new());
     let path = format!("chains.{}.policy", config.platform_id);

@@ -19,7 +19,7 @@ pub(super) struct LinesWanted {
     pub(super) most: usize,
     /// Behind this cursor.
     pub(super) after: Option<String>,
-    /// Where the Signer is, `http://127.0.0.1:8080`; none where the configuration says.
+    /// Address of the Signer, `http://127.0.0.1:8080`; none for the one in the configuration.
     pub(super) server: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl LinesWanted {
     }
 }
 
-/// What blocks have decided from one time up to another.
+/// Returns the filter for charges that blocks have decided from one time up to another.
 pub(super) fn decided(from: Option<Timestamp>, until: Option<Timestamp>) -> LedgerFilter {
     let seconds = Timestamp::as_second;
     LedgerFilter {

@@ -18,7 +18,7 @@ pub enum RenameError {
     NotRenamed(#[from] NotRenamed),
 }
 
-/// What a server's journal does not do.
+/// The refusal to rename in a journal on a server.
 const KEEPS_ITS_ID: OpenError = OpenError::OnServer(
     "the role of a Signer may not change what was written down: copy the journal to a file with \
      `merchant-signer journal copy`, rename there, and copy it back",
@@ -35,7 +35,7 @@ pub async fn rename(journal: &JournalPlace, renaming: Renaming) -> Result<(), Re
     Ok(renamed?)
 }
 
-/// Has a chain billed as `config` says. No Signer may be running. What was done, in words.
+/// Has a chain billed as `config` says. No Signer may be running. Returns a description of the change.
 pub async fn accept(
     config: &Config,
     chain: PlatformChainId,

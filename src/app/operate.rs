@@ -1,4 +1,4 @@
-//! What an operator asks of a Signer that runs: how it is, what happens, and to pause.
+//! The operator's commands to a running Signer: show its state and events, and pause.
 
 mod instances;
 mod status;
@@ -14,22 +14,22 @@ use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// How many charges of an event stand in its line.
+/// Number of an event's charges shown in its line.
 const IN_A_LINE: usize = 5;
 
-/// What is asked of a Signer that runs, in the name of a configured caller that may.
+/// The commands to a running Signer, in the name of a configured caller with the right to give them.
 #[derive(Subcommand, Debug)]
 pub enum RunningCommand {
     /// Say how the running Signer is; fails when it is not ready.
     Status {
-        /// Where it is asked.
+        /// Address of the Signer, and the caller to ask as.
         #[command(flatten)]
         at: At,
     },
     /// Say whether the running Signer serves, whatever its chains do; fails when it does not: what a container is
     /// judged by.
     Health {
-        /// Where it is asked.
+        /// Address of the Signer, and the caller to ask as.
         #[command(flatten)]
         at: At,
     },
@@ -41,7 +41,7 @@ pub enum RunningCommand {
         /// Why: kept in the history, and told to whoever asks why nothing is signed.
         #[arg(long)]
         why: Option<String>,
-        /// Where it is asked.
+        /// Address of the Signer, and the caller to ask as.
         #[command(flatten)]
         at: At,
     },
@@ -50,14 +50,14 @@ pub enum RunningCommand {
         /// On this chain alone.
         #[arg(long)]
         chain: Option<u32>,
-        /// Where it is asked.
+        /// Address of the Signer, and the caller to ask as.
         #[command(flatten)]
         at: At,
     },
     /// Have the running Signer read its configuration again, and take up callers, limits, fees, nodes and the
     /// log filter: all of what changed, or nothing.
     Reload {
-        /// Where it is asked.
+        /// Address of the Signer, and the caller to ask as.
         #[command(flatten)]
         at: At,
     },
@@ -69,7 +69,7 @@ pub enum RunningCommand {
         /// Have this event alone sent again, by its cursor.
         #[arg(long, requires = "replay")]
         cursor: Option<String>,
-        /// Where it is asked.
+        /// Address of the Signer, and the caller to ask as.
         #[command(flatten)]
         at: At,
     },
@@ -77,7 +77,7 @@ pub enum RunningCommand {
     Billing {
         /// Its number, any of its transaction hashes, or its request id.
         id: String,
-        /// Where it is asked.
+        /// Address of the Signer, and the caller to ask as.
         #[command(flatten)]
         at: At,
     },
@@ -89,16 +89,16 @@ pub enum RunningCommand {
         /// As JSON lines, with everything.
         #[arg(long)]
         json: bool,
-        /// Where it is asked.
+        /// Address of the Signer, and the caller to ask as.
         #[command(flatten)]
         at: At,
     },
 }
 
-/// Where it is asked.
+/// Address of the Signer, and the caller to ask as.
 #[derive(Args, Debug)]
 pub struct At {
-    /// Where it is, if not where the configuration has it listen: `http://127.0.0.1:9980`.
+    /// Address of the Signer, if not the one it listens on by the configuration: `http://127.0.0.1:9980`.
     #[arg(long)]
     pub server: Option<String>,
     /// The API key of the caller in whose name it is asked, where the configuration cannot be read.
@@ -166,7 +166,7 @@ pub async fn run(
     Ok(true)
 }
 
-/// What `GET /PayTool/control` tells of a chain, as far as it is shown.
+/// The part of a chain's entry in `GET /PayTool/control` that is shown.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Controlled {
@@ -217,7 +217,7 @@ async fn resume(
     Ok(std::iter::once(resumed).chain(lines).collect::<Vec<_>>().join("\n"))
 }
 
-/// How far the webhook was told, and a line for each event that was not taken.
+/// Returns the progress of the webhook, and a line for each event that was not taken.
 async fn webhook(asking: &Asking, server: Option<&str>) -> Result<String, RemoteError> {
     let remote = Remote::new(asking, server, RemoteNeed::Control)?;
     let told: WebhookReport = remote.get("/PayTool/control/webhook").await?;
@@ -255,7 +255,8 @@ async fn reload(asking: &Asking, server: Option<&str>) -> Result<String, RemoteE
     })
 }
 
-/// What became of a billing, named by its number, any of its hashes or its request id: as JSON.
+/// Returns the status of a billing as JSON. The billing is named by its number, any of its hashes or its request
+/// id.
 async fn billing(
     asking: &Asking,
     server: Option<&str>,

@@ -7,10 +7,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-/// How often: what a crash takes is no more than this.
+/// Interval between two writes: a crash takes no more than this.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How often the log says that they are not kept.
+/// Interval at which the log says that refusals are not kept.
 const SAID_EVERY: Duration = Duration::from_mins(1);
 
 /// Writes them until `stop`, and once more at the end, where they are kept.
@@ -47,7 +47,7 @@ async fn blocking(
     spawn_blocking(work).await.ok()
 }
 
-/// What was said of those that are not kept.
+/// The last notice about refusals that are not kept.
 #[derive(Debug, Default)]
 struct UnkeptNotice {
     said: Option<(Instant, u64)>,

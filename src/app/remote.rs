@@ -42,7 +42,7 @@ pub enum RemoteError {
         "the Signer at {server} cannot be asked: {problem}. Does it run there? --server says where else"
     )]
     Unreached {
-        /// Where it was looked for.
+        /// Address that was asked.
         server: String,
         /// The failure.
         problem: reqwest::Error,
@@ -50,24 +50,24 @@ pub enum RemoteError {
     /// It answered something else than a Signer does.
     #[error("what answers at {server} is no Signer of this version: {problem}")]
     Unreadable {
-        /// Where it was looked for.
+        /// Address that was asked.
         server: String,
-        /// What cannot be read.
+        /// The part that cannot be read.
         problem: serde_json::Error,
     },
-    /// Whatever answered, it has not proven to be the Signer.
+    /// The answer is not proven to be the Signer's.
     #[error(
         "what answers at {server} (HTTP {status}) does not prove to be the Signer: {why}. That is no \
          answer: what became of the question is not known, ask again. {said}"
     )]
     Unproven {
-        /// Where it was looked for.
+        /// Address that was asked.
         server: String,
         /// The HTTP status.
         status: u16,
-        /// What is wrong with the proof.
+        /// The fault in the proof.
         why: UnprovenAnswer,
-        /// What it says, if it says anything in a Signer's form.
+        /// The answer's message, if it has one in a Signer's form.
         said: String,
     },
     /// No caller signs here, and so nothing could prove an answer from another machine.
@@ -76,7 +76,7 @@ pub enum RemoteError {
          answers. Describe a caller in the configuration"
     )]
     Elsewhere {
-        /// Where it was to be looked for.
+        /// Address that was to be asked.
         server: String,
     },
     /// It did not do it.
@@ -89,10 +89,10 @@ pub enum RemoteError {
     },
 }
 
-/// What a command needs of a caller.
+/// The right that a command needs of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteNeed {
-    /// What anybody is told.
+    /// Nothing: anybody may ask.
     Nothing,
     /// To read something.
     Read,
@@ -122,7 +122,7 @@ impl RemoteNeed {
     }
 }
 
-/// What came back, before anything is made of it.
+/// An answer as it came back, before any of it is read.
 struct RawAnswer {
     status: u16,
     headers: HeaderMap,
@@ -179,12 +179,12 @@ impl Remote {
         Ok(Self { client, server, caller })
     }
 
-    /// What `path`, with its query, tells.
+    /// Gets the answer of `path`, with its query.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, RemoteError> {
         self.told(Method::GET, path, String::new()).await
     }
 
-    /// What is answered to `body`.
+    /// Posts `body` to `path` and returns the answer.
     pub async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -216,8 +216,8 @@ impl Remote {
         Ok(self.read::<AnswerData<T>>(&answer.body)?.data)
     }
 
-    /// What a path tells that needs no signature and has none, whatever its status; `at` is another port of the
-    /// Signer.
+    /// Gets the answer, whatever its status, of a path that needs no signature and has none; `at` is another port
+    /// of the Signer.
     pub async fn open<T: DeserializeOwned>(
         &self,
         at: Option<SocketAddr>,
@@ -299,7 +299,7 @@ fn unix_seconds() -> i64 {
     Clock::MACHINE.unix_ms().div_euclid(1000)
 }
 
-/// Whether a server is on this very machine.
+/// Returns true if a server is on this very machine.
 fn is_here(server: &str) -> bool {
     let url = Url::parse(server).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -307,7 +307,7 @@ fn is_here(server: &str) -> bool {
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
 }
 
-/// Where a server that listens on `address` is found from this machine.
+/// Returns the address at which this machine reaches a server that listens on `address`.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-/// How often the files are looked at.
+/// Interval between two looks at the files.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Looks at the files until `stop`.

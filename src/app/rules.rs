@@ -1,4 +1,4 @@
-//! How open batches are treated, as a chain's configuration says it.
+//! The rules for open batches, from a chain's configuration.
 
 use billing::{Again, Rules};
 use config::{FamilyConfig, Replacement};

@@ -1,4 +1,4 @@
-//! How this process is set up, for the journal and for the machines that share it.
+//! The setup of this process, for the journal and for the machines that share it.
 
 use super::connect::Connected;
 use alloy::primitives::keccak256;

@@ -1,5 +1,5 @@
-//! Where the Signer listens: on sockets of its own, or on those that systemd holds. What waits in such a
-//! socket while one process ends and the next begins is answered by the next: nobody is refused.
+//! The Signer's listening sockets: its own, or those that systemd holds. Connections that wait in such a socket
+//! while one process ends and the next begins are answered by the next: nobody is refused.
 
 use super::supervisor::Supervisor;
 use super::{BACKLOG, SEND_BUFFER, StartError};
@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpSocket};
 #[derive(Debug, Default)]
 pub struct Sockets {
     handed: Vec<(SocketAddr, Handed)>,
-    /// Who handed them over, or started the process without any.
+    /// The supervisor that handed the sockets over, or started the process without any.
     pub(super) supervisor: Supervisor,
 }
 
@@ -32,7 +32,7 @@ impl Sockets {
         Ok(Self { handed: sockets, supervisor: Supervisor::of_environment()? })
     }
 
-    /// Whether each of them is one that the configuration listens on: whoever came in through another would
+    /// Checks that the configuration listens on each of the sockets: a client that came in through another would
     /// wait for ever.
     pub(super) fn fit(&self, config: &HttpConfig) -> Result<(), StartError> {
         let listens = |at: &SocketAddr| *at == config.listen || Some(*at) == config.health_listen;

@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-/// How often the place of the webhook is taken over from the one that serves.
+/// Interval at which the place of the webhook is taken over from the process that serves.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Answers until it is dropped. Connections that were not accepted then wait in the socket for whoever is next.

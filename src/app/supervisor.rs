@@ -1,5 +1,5 @@
-//! What is told to whoever started the process and wants to know when it is up: systemd with `Type=notify`, or
-//! anybody else who names a socket in `NOTIFY_SOCKET`.
+//! Reports to the supervisor of the process that wants to know when the process is up: systemd with `Type=notify`,
+//! or anybody else who names a socket in `NOTIFY_SOCKET`.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use tracing::warn;
 
-/// Who is told, if anybody is.
+/// The receiver of the reports, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Supervisor(Option<UnixDatagram>);
 
 impl Supervisor {
-    /// Whoever is named in the environment. To be asked before the process confines itself.
+    /// Connects to the socket named in the environment. Call this before the process confines itself.
     pub(super) fn of_environment() -> io::Result<Self> {
         let named = std::env::var_os("NOTIFY_SOCKET").filter(|named| !named.is_empty());
         Ok(Self(named.as_deref().map(connected).transpose()?))

@@ -33,7 +33,7 @@ pub struct TotalsCommand {
     /// Ask the chain's nodes for the record of every transaction, and compare each wallet to the unit.
     #[arg(long)]
     prove: bool,
-    /// Where the running Signer is, if not where the configuration says: `http://127.0.0.1:8080`.
+    /// Address of the running Signer, if not the one in the configuration: `http://127.0.0.1:8080`.
     #[arg(long)]
     server: Option<String>,
 }
@@ -50,7 +50,7 @@ struct GroupSums {
     unproven: u64,
     unproven_amount: U256,
     fees: U256,
-    /// What left wallets by the chain's transfers; none where that is not asked.
+    /// Amount that left wallets by the chain's transfers; none if that was not asked.
     on_chain: Option<U256>,
 }
 
@@ -121,7 +121,7 @@ pub async fn run(
     Ok(differences.is_empty())
 }
 
-/// Whether the amount of a line was taken, by the chain's word or a person's.
+/// Returns true if the amount of a line was taken, by the chain's word or a person's.
 fn is_charged(line: &ChargeRow) -> bool {
     line.state == "charged" || line.resolved.as_deref() == Some("charged")
 }
@@ -159,10 +159,10 @@ fn add(book: &mut BTreeMap<SumGroup, GroupSums>, line: &ChargeRow) -> Result<(),
     Ok(())
 }
 
-/// What amounts are called by people.
+/// The units in which amounts are shown to people.
 struct Units {
     tokens: TokenNames,
-    /// How many decimals the coins of a chain have.
+    /// Number of decimals of each chain's coin.
     coins: BTreeMap<u32, u8>,
 }
 

@@ -17,21 +17,21 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-/// How long to wait after the feed, or what is kept of the webhook, could not be read.
+/// Time to wait after the feed, or the stored state of the webhook, could not be read.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// How long news are waited for before the feed is looked at all the same.
+/// Time to wait for news before the feed is looked at all the same.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// What a receiver answers, with HTTP 200, to what it has taken.
+/// The answer of a receiver, with HTTP 200, to an event that it has taken.
 const TAKEN: &[u8] = b"success";
 
-/// How much of an answer is read, bytes.
+/// Part of an answer that is read, bytes.
 const LONGEST: usize = 64;
 
 type WebhookTrouble = Box<dyn Error + Send + Sync>;
 
-/// What came of one send.
+/// The outcome of one send.
 #[derive(Debug)]
 enum Sending {
     Taken,
@@ -108,7 +108,7 @@ impl Webhook {
         }
     }
 
-    /// What is behind a place. A place of another journal is none: then everything is told again.
+    /// Returns the events behind a place. A place of another journal counts as none: then everything is told again.
     async fn page(&self, place: &str) -> Result<EventPage, EventsUnread> {
         match events_after(&self.engine, Some(place)).await {
             Err(EventsUnread::Lost(why)) => {
@@ -222,7 +222,7 @@ impl Webhook {
     }
 }
 
-/// What an answer says. A proxy that finds nobody behind it answers for nobody.
+/// Judges the receiver's answer. A proxy that finds nobody behind it does not answer for the receiver.
 async fn judge(mut answer: Response) -> Sending {
     let status = answer.status().as_u16();
     if [502, 503, 504].contains(&status) {

@@ -25,7 +25,7 @@ pub struct AnswerParts<'a> {
     pub body: &'a [u8],
 }
 
-/// Why an answer is none. Whoever checks it may have another clock than the Signer, either way.
+/// The reason why an answer is not proven. The checker's clock may differ from the Signer's, either way.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum UnprovenAnswer {
     /// A header is not there, is there twice, or is not text.

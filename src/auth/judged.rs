@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How the text begins: what form it has.
+/// Start of the text: its form.
 const FORM: &str = "judged 1";
 
-/// How it ends: a text that was cut off is none.
+/// End of the text: a text that was cut off is invalid.
 const END: &str = "end";
 
 /// Every message that was judged and whose time is not over.
@@ -14,7 +14,7 @@ const END: &str = "end";
 pub struct JudgedMessages {
     /// When this was so, Unix seconds. Nothing was judged since.
     pub at: i64,
-    /// What was signed before that is not known, Unix seconds.
+    /// Time before which signatures are not known, Unix seconds.
     pub(super) oldest: i64,
     /// When each was signed, Unix seconds, and its signature.
     pub(super) signs: Vec<(i64, [u8; 32])>,

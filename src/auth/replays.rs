@@ -1,11 +1,11 @@
 //! One message is judged once: the same signed bytes get the answer that the first got, or wait for it.
 //!
-//! Remembers every signature for as long as its time lies in the window, in memory. What was signed
-//! before the start, or before anything that is forgotten, is not taken: nobody here knows whether it
-//! was answered. A process that ends as it should leaves what it has judged to the next. The answers are kept as
-//! far as there is room; the signatures always are, but of messages that nothing was done for because there was too
-//! much to do. Each caller has an equal share of the room: whoever fills his own takes nothing from another. A
-//! message is known by its signature alone, whoever's share it is in: a caller that gets another label stays known.
+//! Remembers every signature for as long as its time lies in the window, in memory. A message signed before the
+//! start, or before anything that is forgotten, is refused: nothing here tells if the message was answered. A
+//! process that ends as it should leaves the messages that it has judged to the next. The answers are kept as far
+//! as there is room; the signatures always are, except of messages that nothing was done for because there was too
+//! much to do. Each caller has an equal share of the room: a caller that fills its own share takes nothing from
+//! another. A message is known by its signature alone, in any share: a caller that gets another label stays known.
 
 use super::{AuthError, CLOCK_WINDOW_SECONDS, JudgedMessages, Proven};
 use config::Caller;
@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// How many messages are remembered: more than 4000 a second all the time.
+/// Number of messages remembered: more than 4000 a second all the time.
 const MOST: usize = 1 << 18;
 
-/// What an answer takes beside its text, bytes: four entries in collections, its headers, and the room between.
+/// Size of an answer beside its text, bytes: four entries in collections, its headers, and the room between.
 const OVERHEAD: usize = 512;
 
-/// How many bytes of answers are kept.
+/// Greatest size of the answers kept, bytes.
 const MOST_BYTES: usize = 32 << 20;
 
 /// The messages of the last minutes, with their answers.
@@ -37,15 +37,15 @@ struct Messages<A> {
     answers: HashMap<[u8; 32], Place<A>>,
     /// The same messages by when they were signed, each with whose it is.
     by_time: BTreeMap<i64, Vec<SignOfCaller>>,
-    /// What of the room each caller has, by its label.
+    /// Share of the room that each caller has, by its label.
     shares: HashMap<String, Share>,
-    /// How many callers share it.
+    /// Number of callers that share the room.
     callers: usize,
     most: usize,
     most_bytes: usize,
 }
 
-/// What one caller has.
+/// The part of the room that one caller uses.
 #[derive(Debug, Default)]
 struct Share {
     messages: usize,
@@ -54,7 +54,7 @@ struct Share {
     kept_bytes: usize,
 }
 
-/// Where the answer to a message is.
+/// The place of the answer to a message.
 #[derive(Debug)]
 enum Place<A> {
     /// With whoever judges it.
@@ -63,7 +63,7 @@ enum Place<A> {
     Here(Answered<A>),
 }
 
-/// What has become of a message.
+/// The result for a message so far.
 #[derive(Debug)]
 pub enum Answered<A> {
     /// It is being judged.
@@ -93,7 +93,7 @@ impl<A> Clone for Answered<A> {
     }
 }
 
-/// What to do with a message.
+/// The handling of a message.
 #[derive(Debug)]
 pub enum Judging<A> {
     /// It is new: judge it, and answer the ticket.
@@ -152,7 +152,7 @@ impl<A> Replays<A> {
         self.0.lock().callers = callers.max(1);
     }
 
-    /// What the process after this one has to know. Good when nothing is begun any more.
+    /// Returns the messages that the process after this one has to know. Call this when nothing is begun any more.
     pub fn judged(&self, now_unix_seconds: i64) -> JudgedMessages {
         let mut memory = self.0.lock();
         memory.forget_before(now_unix_seconds);
@@ -168,7 +168,7 @@ impl<A> Replays<A> {
         self.0.lock().oldest
     }
 
-    /// Whether a message of that time may be taken at all; can be asked before it is proven.
+    /// Checks that a message of that time may be taken at all; can be asked before the message is proven.
     pub fn check_age(&self, timestamp: i64) -> Result<(), AuthError> {
         let oldest = self.0.lock().oldest;
         if timestamp < oldest { Err(AuthError::TooOld { timestamp, oldest }) } else { Ok(()) }
@@ -284,7 +284,7 @@ impl<A> Ticket<A> {
 }
 
 impl<A> Waiting<A> {
-    /// What became of it, once that is known.
+    /// Returns the result for the message, once that is known.
     pub async fn answer(self) -> Answered<A> {
         let mut place = match self.0 {
             Place::There(place) => place,

@@ -1,4 +1,4 @@
-//! What callers are told: one envelope, and one exhaustive match from every outcome to its code.
+//! The answers to callers: one envelope, and one exhaustive match from every outcome to its code.
 
 use super::turned_away::TurnedAway;
 use alloy::primitives::{B256, U256};
@@ -25,7 +25,7 @@ pub(super) struct Envelope<T> {
 /// Everything that a request can come to.
 #[derive(Debug)]
 pub(super) enum HttpReply {
-    /// What the engine says about charges on a chain of this family.
+    /// The engine's answer about charges on a chain of this family.
     Answer(Family, Answer),
     NoVerdict(NoVerdict),
     TurnedAway(TurnedAway),
@@ -110,7 +110,7 @@ fn status_of(why: &NoVerdict) -> StatusCode {
     }
 }
 
-/// What the caller hears of a transaction: that it was sent now, or what has become of it.
+/// Says the state of a transaction to the caller: sent now, or its present result.
 fn happened(sent: &Sent) -> String {
     let what = match sent.progress {
         HowFar::New => "Billing transaction sent".to_owned(),
@@ -165,7 +165,7 @@ impl IntoResponse for TurnedAway {
     }
 }
 
-/// What would fit, where a batch does not.
+/// The size that would fit, if a batch does not.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Fits {
@@ -310,7 +310,7 @@ pub(super) fn integer(number: U256) -> Option<Box<RawValue>> {
     RawValue::from_string(number.to_string()).ok()
 }
 
-/// What a dry run says.
+/// The answer to a dry run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Rehearsal {

@@ -55,7 +55,7 @@ async fn answer(door: &AppState, family: Family, authentic: Authentic) -> Respon
     reply.into_response()
 }
 
-/// What the span of a request is called.
+/// Returns the span name of a request.
 fn span_name(family: Family) -> &'static str {
     match family {
         Family::Evm => "bill evm",
@@ -144,7 +144,7 @@ fn keep_refusals(
     }
 }
 
-/// What of a reply is counted: its code, and the code of every refusal in it.
+/// Returns the parts of a reply that are counted: its code, and the code of every refusal in it.
 fn reply_facts(
     (caller, chain): (Option<&str>, Option<PlatformChainId>),
     reply: &HttpReply,

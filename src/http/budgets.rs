@@ -1,21 +1,21 @@
-//! What callers take of the Signer while it works for them: each has a budget of its own, which no other can fill,
-//! and whoever has used his up is told so by name.
+//! The budgets of callers for the Signer's work: each caller has a budget of its own, which no other can fill, and
+//! a caller that has used its budget up is told so by name.
 
 use config::HttpConfig;
 use door::{Owner, Share, Shares};
 use std::fmt;
 use std::sync::Arc;
 
-/// How many questions of one caller are at work at one time.
+/// Greatest number of one caller's questions at work at one time.
 pub(super) const QUESTIONS: usize = 64;
 
-/// How many of those may wait for something to happen. One more is answered at once.
+/// Greatest number of those questions that may wait for something to happen. One more is answered at once.
 const WAITING: usize = 32;
 
-/// How many requests of one caller that control something are at work at one time.
+/// Greatest number of one caller's control requests at work at one time.
 const CONTROLS: usize = 16;
 
-/// What can be used up.
+/// The resources of a caller that can be used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallerBudget {
     /// Connections on which something is done.

@@ -29,14 +29,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use strum::IntoEnumIterator;
 
-/// How many charges a page has at most, and when nothing else is asked for.
+/// Most charges on a page, and the number if the request names none.
 pub const LARGEST_PAGE: usize = 1_000;
 const USUAL_PAGE: usize = 100;
 
-/// How long a page is looked for. What is found by then is answered, with the cursor to go on from.
+/// Longest search for a page. The charges found by then are answered, with the cursor to go on from.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
-/// What names a journal in cursors, so that no cursor is ever used on another one.
+/// The name of a journal in cursors, so that no cursor is ever used on another journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalName(String);
 
@@ -79,7 +79,7 @@ impl JournalName {
     }
 }
 
-/// What may be asked for.
+/// The query of a ledger request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct LedgerQuery {
@@ -102,7 +102,7 @@ struct LedgerQuery {
     format: Option<PageFormat>,
 }
 
-/// How a page is written.
+/// The format of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum PageFormat {
@@ -196,8 +196,8 @@ fn address(text: &str) -> Option<Address> {
 pub struct LedgerPage {
     /// Charges and refusals, in the order that was asked for.
     pub charges: Vec<ChargeRow>,
-    /// Where the next page begins; null at the ledger's end. A page that found nothing in time is empty
-    /// and has one.
+    /// Cursor of the next page; null at the ledger's end. A page that found nothing in time is empty and has a
+    /// cursor.
     pub next: Option<String>,
 }
 
@@ -205,7 +205,7 @@ pub struct LedgerPage {
 #[derive(Debug, Serialize)]
 struct LedgerSheet {
     csv: String,
-    /// How many charges and refusals that is.
+    /// Number of charges and refusals in the sheet.
     rows: usize,
     next: Option<String>,
 }

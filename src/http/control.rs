@@ -46,7 +46,7 @@ pub(super) async fn resolve(State(door): State<Arc<AppState>>, request: Request)
     controlled(door, request, Purpose::Control, resolve).await
 }
 
-/// What somebody who may control has sent.
+/// A request of a caller that may control.
 pub(super) struct Instruction {
     pub(super) by: Arc<Caller>,
     pub(super) body: Bytes,
@@ -76,7 +76,7 @@ where
     .await
 }
 
-/// What concerns all chains is for callers who may control each.
+/// Checks that the caller may control every chain, as requests about all chains need.
 pub(super) fn of_all_chains(door: &AppState, sent: &Instruction) -> Result<(), TurnedAway> {
     let lanes = door.engine.lanes();
     let rights = &sent.by.rights;
@@ -146,7 +146,7 @@ async fn settle(
     })
 }
 
-/// How long the reason for a pause may be, characters.
+/// Longest reason for a pause, characters.
 const MOST_WORDS: usize = 500;
 
 /// Which chain is meant; none for all of them.
@@ -242,7 +242,7 @@ struct Control {
     paused_since: Option<i64>,
     /// The limits, in words.
     policy: String,
-    /// What was let through today (UTC): base units by token address, wei or sun under `fee`.
+    /// Amounts let through today (UTC): base units by token address, wei or sun under `fee`.
     spent_today: BTreeMap<String, Option<Box<RawValue>>>,
     /// The same in words.
     spent_in_words: Vec<String>,
@@ -256,7 +256,7 @@ fn spell(family: Family, unit: String) -> String {
 
 async fn report(door: &AppState, rights: &Rights) -> Result<Response, HttpReply> {
     let set = door.engine.lanes();
-    // What is told of a chain is the same of all its accounts.
+    // The report on a chain is the same for all its accounts.
     let lanes = set.chains().into_iter().map(SigningLanes::any);
     let mut chains = Vec::new();
     for lane in lanes.filter(|lane| rights.covers_chain(lane.id().chain)) {

@@ -18,29 +18,29 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// How many events a page has at most, and when nothing else is asked for.
+/// Most events on a page, and the number if the request names none.
 const LARGEST_PAGE: usize = 500;
 const USUAL_PAGE: usize = 100;
 
 /// The longest wait for something to happen, s: proxies cut connections that are silent for a minute.
 pub(super) const LONGEST_WAIT_S: u64 = 25;
 
-/// Who asks for what comes after this hears of what comes from now on.
+/// The cursor that begins with new events only.
 pub const NEWEST: &str = "newest";
 
-/// Who asks for what comes after this hears of the last rows of the history first.
+/// The cursor that begins with the last rows of the history.
 const RECENT: &str = "recent";
 const RECENT_ROWS: i64 = 200;
 
-/// How long a page is looked for. What is found by then is answered, with the cursor to go on from.
+/// Longest search for a page. The charges found by then are answered, with the cursor to go on from.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
-/// Something that happened. Ids and amounts are digits in text, addresses and hashes are spelt as the
-/// chain's family does. What a kind of event does not have is null.
+/// Something that happened. Ids and amounts are digits in text, addresses and hashes are spelt as the chain's
+/// family does. Fields that a kind of event does not have are null.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventRow {
-    /// Where the follower stands who has heard it. The same event has the same cursor each time.
+    /// Cursor of a follower who has heard this event. The same event has the same cursor each time.
     pub cursor: String,
     /// Its row in the history, from 1 on: events with a smaller one happened before.
     pub row: i64,
@@ -86,7 +86,7 @@ pub struct EventCharge {
     pub period: Option<String>,
     /// Base units of the token.
     pub amount: String,
-    /// What this event makes of it: `open`, `charged`, `failed`, `unproven`, `free`, `reverted`,
+    /// State of the charge after this event: `open`, `charged`, `failed`, `unproven`, `free`, `reverted`,
     /// `cancelled`, `usurped` or `expired`.
     pub state: String,
     /// Why a `failed` one failed: the code.
@@ -211,7 +211,7 @@ impl JournalName {
     }
 }
 
-/// What may be asked for.
+/// The query of a ledger request.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct EventQuery {
@@ -261,7 +261,7 @@ pub async fn events_after(engine: &Engine, after: Option<&str>) -> Result<EventP
 pub struct EventPage {
     /// Oldest first.
     pub events: Vec<EventRow>,
-    /// Where the next page begins, always.
+    /// Cursor of the next page, always.
     pub next: String,
 }
 
@@ -300,7 +300,7 @@ async fn waited_for(
         let Some(until) = until.filter(|_| page.events.is_empty()) else { return Ok(page) };
         let more = door.closing.run_until_cancelled(timeout_at(until, news.changed())).await;
         let Some(Ok(Ok(()))) = more else { return Ok(page) };
-        // What was looked at and is of no concern to this caller is not looked at again.
+        // Events that were looked at and are of no concern to this caller are not looked at again.
         asked.after = Some(page.next);
     }
 }
@@ -336,8 +336,8 @@ async fn page(
     }
 }
 
-/// Whether a caller who may ask for `chains` is told. What concerns all chains is told to those who may
-/// ask for all.
+/// Returns true if a caller with rights to `chains` is told of the event. An event about all chains is told only to
+/// callers with rights to all.
 fn is_told(event: &FeedEvent, chains: Option<&[PlatformChainId]>) -> bool {
     chains.is_none_or(|chains| event.chain.is_some_and(|chain| chains.contains(&chain)))
 }

@@ -1,4 +1,5 @@
-//! What the page counts and adds up: the ledger, in slots of time. Nothing of it is from the memory of the process.
+//! The counts and sums of the page: the ledger, in slots of time. Nothing of them is from the memory of the
+//! process.
 
 mod kept;
 
@@ -21,13 +22,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many slots are told at once.
+/// Most slots in one answer.
 const MOST_SLOTS: i64 = 400;
 
-/// How many lines one step looks for.
+/// Number of lines that one step looks for.
 const STEP: usize = 1_000;
 
-/// How long the ledger is looked through for one answer. It then tells up to where.
+/// Longest search of the ledger for one answer. The answer then says how far the search came.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Deserialize)]
@@ -60,7 +61,7 @@ impl FiguresQuery {
     }
 }
 
-/// What the ledger comes to from `from` until `until`.
+/// The sums of the ledger from `from` until `until`.
 #[derive(Debug, Serialize)]
 struct SlottedFigures {
     from: i64,
@@ -77,13 +78,13 @@ struct FigureSlot {
     /// When it begins, Unix seconds.
     at: i64,
     chain_id: u32,
-    /// How many lines of the ledger there are, by their state.
+    /// Number of the ledger's lines, by their state.
     states: BTreeMap<String, u64>,
     /// Why those were `failed` or `refused` that were.
     reasons: BTreeMap<String, u64>,
-    /// What was taken, base units in text, by the token.
+    /// Amounts taken, base units in text, by the token.
     taken: BTreeMap<String, DigitSum>,
-    /// What the charges' transactions have cost, wei or sun in text.
+    /// Cost of the charges' transactions, wei or sun in text.
     fees: DigitSum,
 }
 
@@ -165,7 +166,7 @@ async fn add_up(
     Ok(SlottedFigures { from: asked.from, until, step: asked.step, slots })
 }
 
-/// What one slot comes to, by chain.
+/// Adds up one slot, by chain.
 async fn slot_of(
     (ledger, name): (&FullLedger, &JournalName),
     asked: &FiguresQuery,

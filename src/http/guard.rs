@@ -1,7 +1,7 @@
-//! What every signed request passes, in this order: its head is judged, its body read, its sender proven, its
-//! rights judged, a repeated billing sent to the answer that it had, and only then a place is taken and something
-//! done. The place is held by what is done, whether or not anybody still waits for it. Whatever a caller takes is
-//! of its own budgets (`budgets`), from here on.
+//! The way of every signed request, in this order: its head is judged, its body read, its sender proven, its rights
+//! judged, a repeated billing sent to the answer that it had, and only then a place is taken and something done.
+//! The work holds the place, even if nobody waits for it any more. All resources that a caller takes are of its own
+//! budgets (`budgets`), from here on.
 
 use super::answer::HttpReply;
 use super::budgets::{CallerBudget, UsedUp};
@@ -27,7 +27,7 @@ use tracing::Instrument as _;
 /// The longest body where none is needed or a short one will do, bytes.
 const SHORT_BODY: usize = 4 << 10;
 
-/// What a path is for.
+/// The purpose of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Charges: a long body, and judged once.
@@ -42,7 +42,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Whether a caller may; one that nobody knows has the usual rights.
+    /// Checks that a caller has the right; a request without a known caller has the usual rights.
     fn allowed(self, rights: Option<&Rights>) -> Result<(), TurnedAway> {
         let usual = Rights::default();
         let rights = rights.unwrap_or(&usual);
@@ -54,7 +54,7 @@ impl Purpose {
         }
     }
 
-    /// Whether one message is judged once.
+    /// Returns true if one message is judged once.
     fn is_judged_once(self) -> bool {
         match self {
             Self::Bill => true,
@@ -62,7 +62,7 @@ impl Purpose {
         }
     }
 
-    /// What the work for it is taken from.
+    /// Returns the budget that the work is taken from.
     fn budget(self) -> CallerBudget {
         match self {
             Self::Bill => CallerBudget::Billings,
@@ -72,7 +72,7 @@ impl Purpose {
     }
 }
 
-/// How often answers that nobody can ask for again are looked for.
+/// Interval at which answers that nobody can ask for again are looked for.
 const FORGOTTEN_EVERY: Duration = Duration::from_mins(1);
 
 /// Forgets them until `stop`, while nobody signs anything, too.
@@ -88,11 +88,11 @@ pub async fn forget_answers(door: Arc<AppState>, stop: CancellationToken) {
 pub(super) struct Authentic {
     pub(super) body: Bytes,
     pub(super) deadline: Instant,
-    /// Who sent it; none where nobody has to sign requests.
+    /// Caller that sent the request; none if nobody has to sign requests.
     pub(super) caller: Option<Arc<Caller>>,
 }
 
-/// What was done for a request.
+/// The work done for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
     /// It was judged.
@@ -324,9 +324,9 @@ impl Passage<'_> {
     }
 }
 
-/// Whether an unsigned request can be from a program of this machine. A page in a browser can make the
-/// browser post to a loopback address, under a name of its own; but it cannot leave out where it is from,
-/// nor post JSON to another origin unasked.
+/// Checks that an unsigned request can be from a program of this machine. A page in a browser can make the browser
+/// post to a loopback address, under a name of its own; but the page cannot leave out its own origin, nor post JSON
+/// to another origin unasked.
 fn from_this_machine(headers: &HeaderMap) -> Result<(), &'static str> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     if headers.contains_key(header::ORIGIN) {
@@ -343,7 +343,7 @@ fn from_this_machine(headers: &HeaderMap) -> Result<(), &'static str> {
     }
 }
 
-/// Whether a Host, with its port or without, is this machine as it calls itself.
+/// Returns true if a Host, with its port or without, is this machine as it calls itself.
 fn is_loopback(host: &str) -> bool {
     let named = |host: &str| {
         let bare = host.trim_start_matches('[').trim_end_matches(']');

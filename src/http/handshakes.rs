@@ -1,4 +1,5 @@
-//! What stands before a head where TLS is spoken: what the port works by, and who counts what comes to nothing.
+//! The part of a connection before its head if TLS is spoken: the terms of the port, and the counter of failed
+//! handshakes.
 
 use super::AppState;
 use super::sampled::no_tls;
@@ -17,11 +18,11 @@ const CERTIFICATE: &str = "certificate";
 #[derive(Debug)]
 struct PortTerms {
     tls: Arc<Tls>,
-    /// Who counts handshakes that come to nothing.
+    /// Counter of failed handshakes.
     door: Option<Arc<AppState>>,
 }
 
-/// How connections begin at a door that speaks TLS.
+/// Returns the handshakes of a door that speaks TLS.
 pub fn handshakes_of(door: &Arc<AppState>) -> Option<Handshakes> {
     let tls = door.limits.tls.clone()?;
     Some(Handshakes::new(Arc::new(PortTerms { tls, door: Some(Arc::clone(door)) })))

@@ -1,5 +1,5 @@
-//! Whether the process lives, whether it can do its work, and its counters. For machines inside the
-//! merchant's network: nothing here is secret, and nothing needs a signature.
+//! Reports if the process lives, if it can do its work, and its counters. For machines inside the merchant's
+//! network: nothing here is secret, and nothing needs a signature.
 
 use super::AppState;
 use super::instances::shown as shown_instances;
@@ -40,11 +40,11 @@ pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
     body(status, &answer)
 }
 
-/// Whether the process serves, whatever its chains do.
+/// The state of the process itself: it tells if the process serves, whatever its chains do.
 struct Itself {
     /// Why the journal would take no commit.
     journal: Option<String>,
-    /// Whether callers can come in.
+    /// True if callers can come in.
     let_in: bool,
 }
 
@@ -124,7 +124,7 @@ fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
     })
 }
 
-/// How old what is told of a lane and its nodes is, whole seconds.
+/// Returns the age of the report on a lane and its nodes, whole seconds.
 fn age(lane: &Lane) -> Option<u64> {
     Some(lane.chain.vitals()?.age.as_secs())
 }

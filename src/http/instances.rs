@@ -21,7 +21,7 @@ pub(super) fn shown(instances: &[Instance]) -> Value {
     instances.iter().map(one).collect()
 }
 
-/// What one of them does.
+/// Returns the state of an instance.
 pub(super) fn state(instance: &Instance) -> &'static str {
     if instance.serves { "serves" } else { "standby" }
 }

@@ -1,5 +1,5 @@
-//! The page for operators: its files, and one answer of numbers. Whatever it tells of charges it asks for
-//! itself, signed by whoever looks at it; the secret stays in the browser.
+//! The page for operators: its files, and one answer of numbers. The page asks for everything about charges itself,
+//! signed by the person who looks at it; the secret stays in the browser.
 
 use super::AppState;
 use super::answer::envelope;
@@ -65,11 +65,11 @@ pub(super) fn file(kind: &str, text: impl IntoResponse) -> Response {
     (headers, text).into_response()
 }
 
-/// What the page shows and no other path tells. Like metrics it has nothing secret.
+/// The numbers that the page shows and no other path tells. Like metrics they have nothing secret.
 #[derive(Serialize)]
 struct Numbers {
     version: &'static str,
-    /// Whether requests have to be signed.
+    /// True if requests have to be signed.
     signed: bool,
     chains: Vec<ChainNumbers>,
 }
@@ -84,12 +84,13 @@ struct ChainNumbers {
     /// The symbol of its own coin.
     coin: &'static str,
     coin_decimals: u8,
-    /// What stands in its way.
+    /// Obstacles of the chain.
     troubles: Vec<StandingTrouble>,
-    /// What its accounts hold and their open transactions may take of that: wei or sun, digits in text.
+    /// Balance of the chain's accounts, and the part of it that their open transactions may take: wei or sun,
+    /// digits in text.
     balance: Option<String>,
     in_flight: Option<String>,
-    /// How many more billings until the first of them cannot pay for one.
+    /// Number of billings left until the first of the accounts cannot pay for one.
     billings_left: Option<u64>,
     /// When the oldest billing that is open was accepted, Unix ms.
     oldest_open: Option<i64>,

@@ -1,5 +1,5 @@
-//! `POST /PayTool/control/reload`: the configuration, read again. What can change while the Signer runs is
-//! taken up as a whole, or nothing is.
+//! `POST /PayTool/control/reload`: the configuration, read again. The settings that can change while the Signer
+//! runs are taken up as a whole, or nothing is.
 
 use super::AppState;
 use super::answer::{HttpReply, envelope};
@@ -16,13 +16,13 @@ use tokio::sync::{mpsc, oneshot};
 /// Somebody wants the configuration to be read again.
 #[derive(Debug)]
 pub struct ReloadRequest {
-    /// Who.
+    /// Name of the requester.
     pub by: String,
     /// Hears which keys were changed, or every reason why none was.
     pub told: oneshot::Sender<Result<Vec<String>, String>>,
 }
 
-/// What is told of it.
+/// The answer to a reload.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Reloaded {
     /// The keys that have other values now.

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 const OF_STRANGERS: u32 = 10;
 const OF_ONE: u32 = 100;
 
-/// What all strangers are called.
+/// The name for all strangers.
 const STRANGERS: &str = "";
 
 /// Which lines may be written.
@@ -29,7 +29,8 @@ impl Default for Sampled {
 }
 
 impl Sampled {
-    /// How many lines about a caller, or about strangers, were left out before this one, if it may be written.
+    /// Returns the number of lines about a caller, or about strangers, left out before this one, if this line may
+    /// be written.
     pub(super) fn may_write(&self, caller: Option<&str>) -> Option<u64> {
         match caller {
             Some(caller) => self.callers.may_write(caller),

@@ -19,7 +19,7 @@ use journal::{Instance, StandbySight};
 use serde_json::json;
 use std::sync::Arc;
 
-/// What is asked of a standby.
+/// The door of a standby.
 #[derive(Clone, Debug)]
 pub struct StandbyDoor {
     sight: Arc<StandbySight>,
@@ -68,7 +68,7 @@ async fn page(State(door): State<StandbyDoor>) -> Response {
     file("text/html", page_of(&door.sight.sentence(), &door.sight.instances()))
 }
 
-/// The page. Whatever another machine has written to the server is text on it, and nothing else.
+/// Builds the page. Text that another machine has written to the server is shown as text, and nothing else.
 fn page_of(said: &str, instances: &[Instance]) -> String {
     let rows = instances.iter().map(|instance| {
         let Instance { name, start, program, silent, .. } = instance;

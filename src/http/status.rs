@@ -75,7 +75,7 @@ pub(super) struct BillingReport {
     /// The same with what each does and since when it is there, oldest first.
     transactions: Vec<SignedTransaction>,
     state: &'static str,
-    /// What keeps an open billing from landing, as far as is known.
+    /// Reason why an open billing does not land, as far as is known.
     held_up: Option<&'static str>,
     chain_id: u32,
     address: String,
@@ -88,7 +88,7 @@ pub(super) struct BillingReport {
     accepted_at: i64,
     settled_at: Option<i64>,
     block: Option<u64>,
-    /// What the transaction that decided came to; null while open, and where nodes do not tell.
+    /// Result of the transaction that decided; null while open, and if nodes do not tell.
     execution: Option<Executed>,
     subscriptions: Vec<Subscription>,
 }
@@ -153,9 +153,9 @@ struct Subscription {
     state: &'static str,
     fail_code: Option<&'static str>,
     fail_reason: Option<String>,
-    /// What a person found out about an unproven one: `charged` or `free`.
+    /// A person's finding about an unproven charge: `charged` or `free`.
     resolved: Option<&'static str>,
-    /// What was taken, where that is not what was claimed: base units, in digits.
+    /// Amount taken, if that is not the amount claimed: base units, in digits.
     charged_amount: Option<String>,
     charged_token: Option<String>,
     charged_wallet: Option<String>,

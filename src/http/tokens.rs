@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How many tokens are remembered. A merchant has a handful; whoever asks of more hears nothing of them.
+/// Number of tokens remembered. A merchant has a handful; a question about more tokens is answered with nothing.
 const MOST_TOKENS: usize = 256;
 
-/// What tokens said of their units; none where one does not tell them.
+/// The units that tokens told; none if a token does not tell them.
 #[derive(Debug, Default)]
 pub(super) struct KnownTokens(Mutex<HashMap<(PlatformChainId, Address), Option<TokenUnits>>>);
 

@@ -1,4 +1,4 @@
-//! What stands in the way of each chain, since when, and what to do: for the page.
+//! The obstacles of each chain, since when, and the remedy: for the page.
 
 use super::AppState;
 use billing::{PlatformChainId, coin_symbol};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked whether something stands in the way.
+/// Interval at which obstacles are looked for.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Since when which obstacle stands in the way of a chain.
@@ -34,13 +34,13 @@ pub(super) struct StandingTrouble {
     said: String,
     /// Unix seconds.
     since: i64,
-    /// Whether it may have begun before: it was there when the process began.
+    /// True if the obstacle may have begun before: it was there when the process began.
     since_at_least: bool,
     what_to_do: String,
 }
 
 impl Troubles {
-    /// What stands in the way of a chain at `now`, Unix seconds.
+    /// Returns the obstacles of a chain at `now`, Unix seconds.
     pub(super) fn of(&self, lanes: &SigningLanes, now: i64) -> Vec<StandingTrouble> {
         let facts = lanes.any().chain.facts();
         let coin = coin_symbol(facts.family, facts.network);
@@ -70,10 +70,10 @@ impl Troubles {
     }
 }
 
-/// What stands in an advice for the chain's own coin.
+/// Placeholder in an advice for the chain's own coin.
 const COIN: &str = "{coin}";
 
-/// What a person does about it.
+/// Returns the advice to a person about an obstacle.
 fn advice(obstacle: Obstacle) -> &'static str {
     match obstacle {
         Obstacle::Unseen => {

@@ -18,15 +18,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::Notify;
 
-/// How many events that were set aside are shown.
+/// Number of set-aside events shown.
 const SHOWN: usize = 500;
 
 /// A webhook, as those who send and those who ask know it.
 #[derive(Debug)]
 pub struct WebhookDesk {
-    /// What is kept of it.
+    /// Stored state of the webhook.
     pub outbox: Outbox,
-    /// What is counted of it.
+    /// Counts of the webhook.
     pub figures: WebhookFigures,
     /// Told when something is to be sent again.
     pub wake: Notify,
@@ -39,7 +39,7 @@ impl WebhookDesk {
     }
 }
 
-/// How a webhook is.
+/// The state of a webhook.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookReport {
@@ -47,7 +47,7 @@ pub struct WebhookReport {
     pub told: Option<String>,
     /// When the oldest event happened that is not told yet, Unix seconds; null where all are.
     pub waiting_since: Option<i64>,
-    /// What the receiver did not take, oldest first: the first 500.
+    /// Events that the receiver did not take, oldest first: the first 500.
     pub set_aside: Vec<SetAsideRow>,
 }
 
@@ -65,14 +65,14 @@ pub struct SetAsideRow {
     pub event: Box<RawValue>,
 }
 
-/// How many events are sent again.
+/// The number of events that are sent again.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Replayed {
     /// So many.
     pub replayed: usize,
 }
 
-/// What shall be sent again.
+/// The events to send again.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReplayRequest {

@@ -1,4 +1,4 @@
-//! What is told of each chain. Nothing here asks a node: what is cached is told, and how old it is.
+//! The metrics of each chain. Nothing here asks a node: the metrics tell the cached values, and their age.
 
 mod money;
 

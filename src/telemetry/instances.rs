@@ -1,4 +1,4 @@
-//! What is told of the processes that have one journal in common.
+//! The metrics of the processes that have one journal in common.
 
 use super::chains::count;
 use super::sheet::Sheet;
@@ -6,7 +6,7 @@ use ::journal::{Instance, StandbySight};
 use prometheus_client::encoding::text::encode_eof;
 use std::time::Duration;
 
-/// Whether this one serves or stands by, and who else is there.
+/// Tells if this process serves or stands by, and the other processes there are.
 pub(super) fn tell(sheet: &mut Sheet, standby: Option<&StandbySight>, instances: &[Instance]) {
     let help = "1 where this process serves, 0 where it stands by";
     sheet.gauges(("serves", help), vec![([], i64::from(standby.is_none()))]);

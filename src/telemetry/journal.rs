@@ -1,4 +1,4 @@
-//! What is told of the journal and the disk that it is on.
+//! The metrics of the journal and the disk that it is on.
 
 use super::chains::whole;
 use super::sheet::Sheet;

@@ -1,4 +1,4 @@
-//! What the door counts, and the text of a scrape.
+//! The counters of the door, and the text of a scrape.
 
 use super::chains::{self, ChainNow, seconds};
 use super::sheet::Sheet;
@@ -27,10 +27,10 @@ pub const NOBODY: &str = "nobody";
 /// The caller where nobody has to sign requests.
 pub const ANYBODY: &str = "anybody";
 
-/// Where no chain is known.
+/// The label if no chain is known.
 const NO_CHAIN: &str = "none";
 
-/// What a caller is answered about a chain: code and HTTP status.
+/// The answers to a caller about a chain: code and HTTP status.
 const ANSWERED: [(u8, u16); 7] =
     [(1, 200), (2, 200), (0, 200), (0, 400), (0, 403), (0, 409), (0, 503)];
 
@@ -40,7 +40,7 @@ const UNREAD: [u16; 7] = [400, 403, 404, 408, 413, 429, 503];
 /// The HTTP statuses of what is turned away before anybody knows whose it is.
 const TURNED_AWAY: [u16; 6] = [400, 401, 403, 408, 413, 429];
 
-/// What of a billing request is counted.
+/// The counted parts of a billing request.
 #[derive(Debug)]
 pub struct Billed {
     /// The caller's label.
@@ -148,7 +148,7 @@ impl Metrics {
         metrics
     }
 
-    /// What was never told as 0 cannot be seen to rise.
+    /// Sets the counters to 0: a counter that was never told as 0 cannot be seen to rise.
     fn begin_at_zero(
         &self,
         callers: &[String],
@@ -225,8 +225,8 @@ impl Metrics {
         self.replays.inc();
     }
 
-    /// All of them as `OpenMetrics` text. What is not counted here is read now, once, from what stands:
-    /// no node is asked, and the journal is not waited for.
+    /// Renders all metrics as `OpenMetrics` text. Values that are not counted here are read now, once, from the
+    /// present state: no node is asked, and the journal is not waited for.
     pub fn render(
         &self,
         engine: &Engine,

@@ -1,4 +1,4 @@
-//! What is told of each node: what it may be used for, and how its questions went.
+//! The metrics of each node: the uses it is fit for, and the results of its questions.
 
 use super::chains::{ChainNow, of_chain, whole};
 use super::sheet::{Labels, Samples, Sheet};

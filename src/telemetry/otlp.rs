@@ -26,22 +26,22 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tracing::{info, warn};
 
-/// How many spans wait to be sent. A charge has about ten.
+/// Number of spans that wait to be sent. A charge has about ten.
 const QUEUE: usize = 4096;
 
-/// How many are sent at once, at most.
+/// Most spans sent at once.
 const AT_ONCE: usize = 512;
 
-/// How long spans wait for others.
+/// Time that spans wait for others.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// How long the receiver may take.
+/// Time the receiver may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the process waits for it at its end.
+/// Time the process waits for the receiver at its end.
 const LAST: Duration = Duration::from_secs(2);
 
-/// What is counted of the spans of this process.
+/// The counts of this process's spans.
 #[derive(Debug, Default)]
 struct SpanFigures {
     sent: AtomicU64,
@@ -240,7 +240,7 @@ impl HttpClient for Receiver {
             let request = client.post(head.uri.to_string()).headers(head.headers).body(body);
             let answer = request.send().await?;
             let status = answer.status();
-            // What it says beside that is not read: it may be long.
+            // The rest of the answer is not read: it may be long.
             Ok::<_, reqwest::Error>(status)
         };
         let answered = self.runtime.spawn(asked).await?;

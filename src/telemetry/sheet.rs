@@ -16,7 +16,7 @@ pub(super) type Labels<const N: usize> = [(&'static str, String); N];
 /// A metric with a value for each set of labels.
 pub(super) type Samples<const N: usize, V> = Vec<(Labels<N>, V)>;
 
-/// What a metric is called: its name without `signer_`, and what it tells.
+/// The name of a metric without `signer_`, and its help text.
 pub(super) type Named = (&'static str, &'static str);
 
 /// The metrics of one scrape.
@@ -38,7 +38,7 @@ impl Sheet {
         self.register(named, values.into_iter().map(|(at, value)| (at, ConstGauge::new(value))));
     }
 
-    /// What is counted from the start of the process. The name gets `_total`.
+    /// Adds counts from the start of the process. The name gets `_total`.
     pub(super) fn counters<const N: usize>(&mut self, named: Named, values: Samples<N, u64>) {
         self.register(named, values.into_iter().map(|(at, value)| (at, ConstCounter::new(value))));
     }
@@ -48,7 +48,7 @@ impl Sheet {
         self.register(named, values.into_iter().map(|(at, value)| (at, ConstCounter::new(value))));
     }
 
-    /// How often something took how long.
+    /// Adds histograms of durations.
     pub(super) fn durations<const N: usize>(
         &mut self,
         named: Named,

@@ -1,4 +1,4 @@
-//! What is told of a webhook.
+//! The metrics of a webhook.
 
 use super::chains::whole;
 use super::sheet::Sheet;

@@ -1,12 +1,12 @@
-//! Who runs a node, as far as its URL tells. A second URL of one provider is no second opinion: what
-//! one of them says, the other says too.
+//! The provider of a node, as far as its URL tells. A second URL of one provider is no second opinion: both say the
+//! same.
 
 use config::RpcUrl;
 use std::net::IpAddr;
 
-/// Who runs the node at this URL: its registrable domain (`example.com`, `example.co.uk`), or its
-/// host where that is none. What listens on this machine itself (tunnels, own nodes) is told apart by
-/// its port, whatever this machine is called.
+/// Returns the provider of the node at this URL: its registrable domain (`example.com`, `example.co.uk`), or its
+/// host if the URL has no such domain. Nodes on this machine itself (tunnels, own nodes) are told apart by their
+/// ports, whatever this machine is called.
 pub(super) fn provider_of(url: &RpcUrl) -> String {
     let host = url.host();
     if is_this_machine(&host) {

@@ -1,4 +1,4 @@
-//! How many have to say the same before it counts, and asking until they do.
+//! The number of providers that have to say the same before an answer counts, and the questions until they do.
 
 use super::client::Client;
 use super::error::AskError;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How much longer than the others a node may take for a look.
+/// Extra time that a node may take for a look, compared with the others.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// On whose word something is concluded that frees a claim.
@@ -40,17 +40,17 @@ impl Trust {
     "{about}: {needed} providers must say the same, and of {asked} that were asked no {needed} did"
 )]
 pub struct NoAgreement {
-    /// What it was about.
+    /// Subject of the question.
     pub about: &'static str,
-    /// How many had to agree.
+    /// Number of providers that had to agree.
     pub needed: usize,
-    /// How many were asked.
+    /// Number of providers that were asked.
     pub asked: usize,
 }
 
 impl<C: Client> Fleet<C> {
-    /// How many providers have to say the same before it counts: two where two are configured,
-    /// whichever of them can be reached.
+    /// Returns the number of providers that have to say the same before an answer counts: two if two are
+    /// configured, whichever of them can be reached.
     pub fn needed(&self) -> usize {
         match self.trust() {
             Trust::Alone => 1,
@@ -58,7 +58,7 @@ impl<C: Client> Fleet<C> {
         }
     }
 
-    /// Whether there is nobody to contradict a provider.
+    /// Returns true if no second provider can contradict the first.
     pub fn is_alone(&self) -> bool {
         self.trust() == Trust::Alone
     }
@@ -79,8 +79,7 @@ impl<C: Client> Fleet<C> {
         repeated.map(|(provider, labels)| (provider.to_owned(), labels)).collect()
     }
 
-    /// Whether as many nodes are fit as have to agree. Fewer can let a charge pass, and conclude
-    /// nothing.
+    /// Returns true if as many nodes are fit as have to agree. Fewer can let a charge pass, and conclude nothing.
     pub fn is_quorate(&self) -> bool {
         self.fit().len() >= self.needed()
     }
@@ -98,8 +97,8 @@ impl<C: Client> Fleet<C> {
         join_all(asked).await
     }
 
-    /// What as many providers as have to agree say alike, as soon as they have. Whoever has said
-    /// something else by then disagreed `about` that.
+    /// Returns the answer on which enough providers agree, as soon as they do. A provider that has given another
+    /// answer by then disagreed `about` the question.
     pub async fn agreed<T, F>(
         &self,
         about: &'static str,

@@ -1,4 +1,4 @@
-//! How often a fleet may ask again, and how long it pauses before.
+//! The budget of a fleet's retries, and the pauses before them.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,15 +7,14 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Retries {
     saved: AtomicU32,
-    /// Where the numbers stand that spread the pauses (splitmix64). The same seed gives the same
-    /// pauses again.
+    /// State of the random numbers that spread the pauses (splitmix64). The same seed gives the same pauses again.
     chance: AtomicU64,
 }
 
-/// What one retry costs, and what one question earns is one.
+/// Cost of one retry; one question earns one.
 const RETRY_COST: u32 = 10;
 
-/// How much may be saved up: thirty retries.
+/// The most that may be saved up: thirty retries.
 const MOST_SAVED: u32 = 300;
 
 /// The longest pause before the first retry on the same node, ms. Grows by as much with each.
@@ -33,7 +32,7 @@ impl Retries {
         self.saved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok();
     }
 
-    /// Whether one more retry is within the budget; takes it if so.
+    /// Returns true if one more retry is within the budget, and takes it.
     pub(super) fn take(&self) -> bool {
         let less = |saved: u32| saved.checked_sub(RETRY_COST);
         self.saved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()

@@ -1,4 +1,4 @@
-//! What a fleet is made of, and what its nodes are held to.
+//! The members of a fleet, and the rules that its nodes are held to.
 
 use super::error::{NodeError, RealChain};
 use super::provider::provider_of;
@@ -9,18 +9,18 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub usize);
 
-/// What all nodes of a fleet are held to.
+/// The rules that all nodes of a fleet are held to.
 #[derive(Clone, Copy, Debug)]
 pub struct FleetRules {
     /// The chain that every node must be on.
     pub chain: RealChain,
-    /// How long one exchange may take.
+    /// Longest time that one exchange may take.
     pub timeout: Duration,
-    /// Whether a node's error says that it cannot answer at the moment, while another one may.
+    /// True if a node's error says that the node cannot answer at the moment, while another one may.
     pub passing: fn(&NodeError) -> bool,
-    /// How many requests each provider may get in a day; none where they are not counted.
+    /// Number of requests that each provider may get in a day; none if requests are not counted.
     pub a_day: Option<u64>,
-    /// What the pauses before retries are spread by: of the one who dials ([`Dial::seed`]).
+    /// Seed that spreads the pauses before retries, from the dialler ([`Dial::seed`]).
     ///
     /// [`Dial::seed`]: super::exchange::Dial::seed
     pub seed: u64,
@@ -31,7 +31,7 @@ pub struct FleetRules {
 pub struct Member<C> {
     /// The host that it is called by.
     pub host: String,
-    /// Who runs it. Two nodes of one provider count once.
+    /// Provider that runs the node. Two nodes of one provider count once.
     pub provider: String,
     /// True if transactions are sent to the node and nothing is asked of it.
     pub send_only: bool,

@@ -1,5 +1,4 @@
-//! What was asked of a node and how that went: counted for machines, and for nothing else. No decision
-//! rests on it.
+//! Counts of the questions to a node and their results, for machines alone. No decision rests on them.
 
 use super::error::Fault;
 use super::exchange::NoReply;
@@ -41,7 +40,7 @@ impl NoAnswer {
         self.into()
     }
 
-    /// What a fault comes to. A node's own error is one that says that it cannot answer.
+    /// Returns the reason that a fault stands for. A node's own error is one that says that it cannot answer.
     fn of(fault: &Fault) -> Self {
         match fault {
             Fault::Lost(NoReply::TimedOut) => Self::Timeout,
@@ -58,25 +57,25 @@ impl NoAnswer {
     }
 }
 
-/// How the questions of one method went.
+/// The results of the questions of one method.
 #[derive(Clone, Debug)]
 pub struct MethodTraffic {
-    /// How long answers took, seconds. Errors that are answers, such as a call that reverts, count.
+    /// Durations of the answers, seconds. Errors that are answers, such as a call that reverts, count.
     pub answers: Histogram,
-    /// How many questions got none.
+    /// Number of questions without an answer.
     pub unanswered: u64,
 }
 
-/// What was asked of one node since the start, as it stands.
+/// The questions to one node since the start, up to now.
 #[derive(Clone, Debug)]
 pub struct NodeTraffic {
     /// The node's label.
     pub label: String,
     /// By method: each from when it was asked first.
     pub methods: BTreeMap<&'static str, MethodTraffic>,
-    /// How many questions were not answered, by why: all that there are.
+    /// Number of unanswered questions for each reason: every reason is listed.
     pub unanswered: Vec<(NoAnswer, u64)>,
-    /// How many more its provider may be asked at once; none where that is not counted.
+    /// Number of further requests that its provider may be sent at once; none if requests are not counted.
     pub left: Option<u64>,
 }
 

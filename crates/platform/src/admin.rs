@@ -15,7 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 
-/// What the hosts share with the pages: the platform, and where the user's pages are.
+/// The state that the hosts share with the pages: the platform, and the place of the user's pages.
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
     pub(crate) platform: Platform,

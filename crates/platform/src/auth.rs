@@ -12,10 +12,10 @@ pub const TIMESTAMP: &str = "x-pay-timestamp";
 /// The header with the signature.
 pub const SIGN: &str = "x-pay-sign";
 
-/// How far the time of signing may be from this machine's (s).
+/// Longest distance between the time of signing and this machine's (s).
 pub const WINDOW_S: u64 = 60;
 
-/// What a merchant signs with.
+/// The credentials that a merchant signs with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     /// The API key.
@@ -24,7 +24,7 @@ pub struct Credentials {
     pub secret: String,
 }
 
-/// What is signed: one request.
+/// The signed content: one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Signed<'a> {
     /// The method in upper case.
@@ -60,7 +60,7 @@ pub enum Refusal {
         "X-PAY-TIMESTAMP is {off_s} s away from the server's time, which is {server_s}; at most {WINDOW_S} s are allowed"
     )]
     Clock {
-        /// How far (s).
+        /// Distance from the server's time (s).
         off_s: u64,
         /// The server's time (Unix s).
         server_s: u64,
@@ -78,7 +78,7 @@ impl Credentials {
         STANDARD.encode(self.mac(timestamp, signed).finalize().into_bytes())
     }
 
-    /// Whether the request may pass at `now_s` (Unix s). Invalid JSON fails the signature.
+    /// Checks that the request may pass at `now_s` (Unix s). Invalid JSON fails the signature.
     pub fn verify(
         &self,
         headers: Headers<'_>,
@@ -112,7 +112,7 @@ impl Credentials {
     }
 }
 
-/// Whether a body is JSON in UTF-8, or there is none where none belongs.
+/// Returns true if a body is JSON in UTF-8, or is absent where none belongs.
 fn is_json(Signed { method, body, .. }: Signed<'_>) -> bool {
     let text = std::str::from_utf8(body);
     (method == "GET" && body.is_empty())

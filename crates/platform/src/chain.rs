@@ -36,7 +36,7 @@ pub struct Point {
 pub struct Recorded {
     /// Where it stands.
     pub point: Point,
-    /// How many reorganisations there were before it.
+    /// Number of reorganisations before it.
     pub forks: u64,
     /// Base fee (wei) or energy price (sun).
     pub price: u64,
@@ -51,7 +51,7 @@ pub struct Event {
     pub tx: B256,
     /// The event's index in the block.
     pub index: u64,
-    /// Who emitted what.
+    /// The emitter and the content of the event.
     pub log: Log,
 }
 
@@ -73,7 +73,7 @@ pub struct Landed {
     pub succeeded: bool,
 }
 
-/// What a node knows of a transaction.
+/// The state of a transaction that a node reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whereabouts {
     /// Nothing: it was never sent, was thrown away, or went with a block that a reorganisation removed.
@@ -94,7 +94,7 @@ impl Whereabouts {
     }
 }
 
-/// What the chain does not take, in the words of its node.
+/// A transaction's refusal by the chain, in the words of its node.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
@@ -117,13 +117,13 @@ pub trait Chain: Debug + Send + Sync {
     fn replay(&self, block: &Recorded) -> bool;
     /// The events of a block.
     fn events(&self, number: u64) -> Vec<Event>;
-    /// Where a transaction is.
+    /// Returns the state of a transaction.
     fn find(&self, hash: &B256) -> Whereabouts;
     /// Signs a call of a contract, or a transfer of coins without data, as its key's next transaction. Nothing is sent.
     fn sign(&self, from: &PrivateKeySigner, to: Address, data: Bytes) -> Sent;
     /// Sends the bytes of a signed transaction.
     fn send(&self, raw: &[u8]) -> Result<(), Refused>;
-    /// Whether a transaction that is in no block never will be: it expired, or another took its place.
+    /// Returns true if a transaction that is in no block never will be: it expired, or another took its place.
     fn is_dead(&self, raw: &[u8]) -> bool;
     /// Returns the result of a call at the head.
     fn view(&self, to: Address, data: Bytes) -> Result<Bytes, Refused>;
@@ -137,7 +137,7 @@ pub trait Chain: Debug + Send + Sync {
     fn reorg(&self, depth: u64, keep: bool) -> u64;
     /// Makes transactions dearer: base fee (wei) or energy price (sun); None is what is usual.
     fn set_price(&self, price: Option<u64>);
-    /// Whether the node answers.
+    /// Returns true if the node does not answer.
     fn is_down(&self) -> bool;
     /// Takes the node down, or up again. The chain itself goes on.
     fn set_down(&self, down: bool);

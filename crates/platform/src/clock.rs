@@ -18,7 +18,7 @@ pub struct Clock {
 struct Hands {
     /// The machine's time (ms), where a test has stopped it.
     stopped_ms: Option<u64>,
-    /// How far the moved hand is ahead of the machine's (ms).
+    /// Time that the moved hand is ahead of the machine's (ms).
     ahead_ms: u64,
 }
 
@@ -50,7 +50,7 @@ impl Clock {
         self.now_ms() / 1000
     }
 
-    /// How far the time in the sandbox is ahead of the machine's (ms).
+    /// Returns the time that the sandbox is ahead of the machine (ms).
     pub fn ahead_ms(&self) -> u64 {
         self.hands.lock().ahead_ms
     }

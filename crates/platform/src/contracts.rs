@@ -1,4 +1,4 @@
-//! How the platform speaks to the reference contract and to tokens, and what it reads of their events.
+//! The platform's calls to the reference contract and to tokens, and the events that it reads from them.
 
 #![expect(
     clippy::too_many_arguments,

@@ -1,4 +1,4 @@
-//! What all pages share: the frame, the style, and small pieces of markup.
+//! The parts that all pages share: the frame, the style, and small pieces of markup.
 
 use axum::Router;
 use axum::http::header;
@@ -24,7 +24,7 @@ impl IntoResponse for Html {
     }
 }
 
-/// How a page is framed.
+/// The frame of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
     /// The title.
@@ -33,7 +33,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) refresh: Option<&'a str>,
     /// A script of its own.
     pub(crate) script: Option<&'a str>,
-    /// Whether its head stands beside it on a wide screen.
+    /// True if the page's head stands beside it on a wide screen.
     pub(crate) beside: bool,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn shared<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Rou
         .route("/copy.js", file("text/javascript; charset=utf-8", looks::COPY))
 }
 
-/// What went wrong, for the eyes and for screen readers.
+/// Shows an error, for the eyes and for screen readers.
 pub(crate) fn alert(words: Option<String>) -> Markup {
     html! {
         @if let Some(words) = words {

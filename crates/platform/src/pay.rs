@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use serde::Deserialize;
 
-/// What stands in a link's address.
+/// The address of a link.
 #[derive(Debug, Deserialize)]
 struct Address {
     #[serde(rename = "apiSign", default)]

@@ -45,10 +45,10 @@ pub const TRON_CHAIN: u32 = 136;
 /// A month of the plans (s).
 pub(crate) const MONTH_S: u64 = 30 * 86_400;
 
-/// How many lines a slow reader of the log may be behind.
+/// Number of lines that a slow reader of the log may be behind.
 const LINES: usize = 1024;
 
-/// How long a merchant may take to answer a callback.
+/// Longest time that a merchant may take to answer a callback.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// When blocks are made.
@@ -62,14 +62,14 @@ pub enum Pace {
     ByHand,
 }
 
-/// How a platform is set up.
+/// The settings of a platform.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where its state is kept; in memory if nowhere.
+    /// Directory of its state; none keeps the state in memory.
     pub state: Option<PathBuf>,
     /// When blocks are made.
     pub pace: Pace,
-    /// How many subscribers there are from the start, on each chain. A stored state keeps its number.
+    /// Number of subscribers from the start, on each chain. A stored state keeps its number.
     pub people: u64,
     /// The number of the one of them with a free month, from 1; 0 if nobody has.
     pub trial: u64,
@@ -92,7 +92,7 @@ pub enum StartError {
     /// The directory of the state cannot be made, or not be locked.
     #[error("the state in {}: {why}", directory.display())]
     Directory {
-        /// Where it should be.
+        /// The expected location.
         directory: PathBuf,
         /// The system's message.
         why: std::io::Error,
@@ -292,7 +292,7 @@ impl Platform {
         &self.0.nodes
     }
 
-    /// What the merchant signs with.
+    /// Returns the credentials that the merchant signs with.
     pub fn credentials(&self) -> &Credentials {
         &self.0.credentials
     }
@@ -302,7 +302,7 @@ impl Platform {
         if self.is_held() { Pace::ByHand } else { *self.0.pace.read() }
     }
 
-    /// Whether blocks are made by hand only until they are let go.
+    /// Returns true if blocks are made by hand only until they are let go.
     pub fn is_held(&self) -> bool {
         self.0.held.load(Ordering::Relaxed)
     }
@@ -317,7 +317,7 @@ impl Platform {
         *self.0.pace.write() = pace;
     }
 
-    /// What goes wrong between programs.
+    /// Returns the roads between programs, with their faults.
     pub fn roads(&self) -> &Roads {
         &self.0.roads
     }
@@ -345,7 +345,7 @@ fn take(directory: &Path) -> Result<File, StartError> {
     taken.ok_or_else(|| StartError::Held(place()))
 }
 
-/// What the sandbox's one merchant signs with. Everybody knows it.
+/// Returns the credentials of the sandbox's one merchant. Everybody knows them.
 fn credentials() -> Credentials {
     Credentials {
         key: "sandbox-merchant".to_owned(),

@@ -1,4 +1,4 @@
-//! What goes wrong between two programs: on the way to the platform's API, to the Signer, and of callbacks to the merchant.
+//! Faults between two programs: on the way to the platform's API, to the Signer, and of callbacks to the merchant.
 
 use axum::Router;
 use axum::body::Body;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a slow answer takes.
+/// Duration of a slow answer.
 const SLOW: Duration = Duration::from_secs(10);
 
 /// A way from one program to another.
@@ -25,7 +25,7 @@ pub enum Road {
     Callbacks,
 }
 
-/// What becomes of whatever is on it.
+/// A fault that befalls a call on a road.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mishap {
     /// It does not arrive, and HTTP 502 says so.
@@ -58,7 +58,7 @@ impl Road {
         })
     }
 
-    /// What may happen on it, by its name.
+    /// Returns the fault of this name that may happen on the road.
     pub(crate) fn mishap(self, name: &str) -> Result<Mishap, String> {
         let known = match self {
             Self::Api | Self::Signer => "down, slow, lost, garbled",
@@ -86,7 +86,7 @@ impl Roads {
         self.0.lock().remove(&road);
     }
 
-    /// What becomes of the next that is on its way.
+    /// Returns the fault that befalls the next call on the road.
     pub fn next(&self, road: Road) -> Option<Mishap> {
         let mut roads = self.0.lock();
         let (mishap, left) = roads.get_mut(&road)?;
@@ -100,7 +100,7 @@ impl Roads {
         Some(mishap)
     }
 
-    /// What is served at the end of a road.
+    /// Puts the faults of a road before the router at its end.
     pub fn before(&self, road: Road, router: Router) -> Router {
         router.layer(middleware::from_fn_with_state((self.clone(), road), travel))
     }

@@ -1,7 +1,8 @@
-//! What the platform knows, in one SQLite database: in memory, or in a file that outlives the process.
+//! The platform's state, in one SQLite database: in memory, or in a file that outlives the process.
 //!
-//! Blocks are in it too, so that both chains can be made again. What a chain told is in `events` and goes away with the block
-//! that told it; whatever the platform concludes about a subscription is read from there each time.
+//! Blocks are in it too, so that both chains can be made again. Everything that a chain told is in `events` and
+//! goes away with the block that told it; the platform reads from there each time it concludes anything about a
+//! subscription.
 
 pub(crate) mod blocks;
 pub(crate) mod callbacks;
@@ -23,13 +24,13 @@ const FILE: &str = "platform.sqlite";
 
 /// The name of the file that says by its lock that somebody works on the directory.
 const LOCK: &str = "platform.lock";
-/// How long whoever worked on the directory before may take to end.
+/// Longest time that the previous user of the directory may take to end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The tables, of version 1.
 const SCHEMA: &str = include_str!("store/schema.sql");
 
-/// What goes wrong with the database.
+/// An error of the database.
 pub(crate) type Error = rusqlite::Error;
 
 /// Takes a directory, which is made if it is not there, for this process alone: two platforms that made blocks on one state would
@@ -104,7 +105,7 @@ impl Store {
     }
 }
 
-/// Whether a directory holds the state of a platform.
+/// Returns true if a directory holds the state of a platform.
 pub fn is_founded(directory: &Path) -> bool {
     directory.join(FILE).exists()
 }

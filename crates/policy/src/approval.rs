@@ -13,10 +13,10 @@ pub trait Unsigned {
     /// The bytes that a signature commits to.
     fn bytes(&self) -> &[u8];
 
-    /// How they are hashed: Keccak-256 on EVM, SHA-256 on TRON.
+    /// Returns the family, which names the hash of the bytes: Keccak-256 on EVM, SHA-256 on TRON.
     fn family(&self) -> Family;
 
-    /// What [`Self::bytes`], read as a node would read them, do. Made of nothing but the bytes.
+    /// Returns the effect of [`Self::bytes`], read as a node would read them. Made of nothing but the bytes.
     fn intent(&self) -> Result<Intent, Self::Unreadable>;
 }
 
@@ -34,12 +34,12 @@ pub trait Repeating: Unsigned {
     ) -> Result<(), &'static str>;
 }
 
-/// What a transaction does, by its bytes.
+/// The effect of a transaction, by its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// The chain that it is bound to; none where transactions do not name it (TRON).
     pub chain_id: Option<u64>,
-    /// Whose transaction it is; none where only the signature tells (EVM).
+    /// Account of the transaction; none if only the signature tells (EVM).
     pub from: Option<Address>,
     /// The address that the transaction calls.
     pub to: Address,
@@ -47,7 +47,7 @@ pub struct Intent {
     pub value: U256,
     /// The most that it can cost: gas limit times price on EVM, wei; the fee limit on TRON, sun.
     pub cost: U256,
-    /// What it calls with.
+    /// The data of the call.
     pub data: Data,
 }
 
@@ -60,32 +60,32 @@ pub enum Data {
     Call {
         /// The first four bytes, with zeros for those that are missing.
         selector: Selector,
-        /// What it charges, as far as the call tells; or why it cannot be read.
+        /// The charges, as far as the call tells; or the reason that they cannot be read.
         charges: Result<Vec<Carried>, Undecodable>,
         /// The addresses in it that nobody but entries state, by the names of their arguments.
         addresses: Vec<(String, Address)>,
     },
 }
 
-/// What a transaction was meant to do.
+/// The intended effect of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Meant<'a> {
-    /// Whether it bills or gives up.
+    /// The kind of the attempt: it bills or gives up.
     pub kind: AttemptKind,
     /// The contract that its batch is billed through: the configured one, but for another attempt of a
     /// batch that is older than a change of it.
     pub contract: Address,
     /// The function of it that charges: by the profile that the batch was signed by.
     pub function: Selector,
-    /// What its batch has claimed, in the order of the call.
+    /// The claims of its batch, in the order of the call.
     pub items: &'a [Item],
     /// The token of each, for a new batch. None for another attempt of one: it was judged when it
     /// was new, and a limit that was lowered since must not keep its place in the lane.
     pub tokens: Option<&'a [Address]>,
-    /// For another attempt: one of the batch that is signed already, as it goes on the wire. Whoever holds the
-    /// key in another process believes in no batch but by that.
+    /// For another attempt: an attempt of the batch that is signed already, as it goes on the wire. A process that
+    /// holds the key apart accepts no other proof of the batch.
     pub earlier: Option<&'a [u8]>,
-    /// What was counted for it in the sum of the day, wei or sun.
+    /// The cost that was counted for it in the sum of the day, wei or sun.
     pub cost: U256,
 }
 

@@ -1,15 +1,15 @@
-//! What a batch adds to the sums of a day.
+//! The amounts that a batch adds to the sums of a day.
 
 use super::Refusal;
 use alloy::primitives::{Address, U256};
 use billing::Denomination;
 
-/// What is summed up.
+/// The unit that is summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A token, base units.
     Token(Address),
-    /// What transactions may cost, wei or sun.
+    /// The possible costs of transactions, wei or sun.
     Fee,
 }
 
@@ -26,17 +26,17 @@ impl Unit {
 /// One addition to one sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// What is summed up.
+    /// The unit that is summed up.
     pub unit: Unit,
     /// The charges that it is made of, by their place in the batch; none for fees.
     pub items: Vec<usize>,
-    /// How much. Base units, wei or sun.
+    /// The amount. Base units, wei or sun.
     pub amount: U256,
     /// The most that the day may come to; none where nothing is limited.
     pub most: Option<U256>,
     /// The rule that limits it.
     pub rule: String,
-    /// What a person is told it in.
+    /// The denomination in which a person is told the amount.
     pub units: Denomination,
 }
 

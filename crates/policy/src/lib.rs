@@ -1,4 +1,4 @@
-//! What may be signed. Denies by default, and looks twice: early at the charges, so that nobody is
+//! The rules of what may be signed. Denies by default, and looks twice: early at the charges, so that nobody is
 //! asked in vain, and last at the final bytes, read again as a node would read them.
 //!
 //! Pure: no clock, socket or database. The journal keeps the sums of a day and compares them in the
@@ -29,7 +29,7 @@ use words::told_in;
 pub struct Refusal {
     /// The rule: a key of the configuration, or the word for one that always holds.
     pub rule: String,
-    /// What broke it, and what to do.
+    /// The breach of the rule, and what to do.
     pub why: String,
 }
 
@@ -52,12 +52,12 @@ impl Refusal {
     }
 }
 
-/// What may be signed on one chain.
+/// The policy of one chain: what may be signed on it.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// The platform's id of the chain: names the section of the configuration.
     pub chain: PlatformChainId,
-    /// How addresses are written in what it says.
+    /// The family, by which messages spell addresses.
     pub family: Family,
     /// The chain that signatures must be bound to, where transactions name it (EIP-155).
     pub bound_to: Option<u64>,
@@ -67,14 +67,14 @@ pub struct Policy {
     pub selector: Selector,
     /// The account that signs.
     pub signer: Address,
-    /// Whether the configuration pauses the chain.
+    /// True if the configuration pauses the chain.
     pub paused: bool,
     /// The limits.
     pub limits: PolicyConfig,
 }
 
 impl Policy {
-    /// Whether so many charges may be in one transaction.
+    /// Checks that so many charges may be in one transaction.
     pub fn admit_batch(&self, charges: usize) -> Result<(), Refusal> {
         match self.limits.max_batch {
             Some(most) if charges > most => Err(Refusal::of(
@@ -85,7 +85,7 @@ impl Policy {
         }
     }
 
-    /// Whether each of these may be charged, whatever else was charged today.
+    /// Checks that each of these may be charged, whatever else was charged today.
     pub fn admit(&self, charges: &[Charge]) -> Result<(), Refusal> {
         self.admit_batch(charges.len())?;
         charges.iter().try_for_each(|charge| {
@@ -94,7 +94,7 @@ impl Policy {
         })
     }
 
-    /// Whether the addresses that the entry alone states are among those that may stand there.
+    /// Checks that the addresses that the entry alone states are among the allowed ones.
     fn admit_addresses(&self, charge: &Charge) -> Result<(), Refusal> {
         for (name, allowed) in &self.limits.allowed {
             let stated = charge.entry.value(name).and_then(DynSolValue::as_address);
@@ -128,7 +128,7 @@ impl Policy {
         }
     }
 
-    /// What the operator calls a token; none where the configuration does not name it.
+    /// Returns the operator's name of a token; none if the configuration does not name it.
     pub fn token_name(&self, token: Address) -> Option<&str> {
         let mut named = self.limits.tokens.iter();
         named.find(|(_, limits)| limits.address == token).map(|(name, _)| name.as_str())
@@ -151,7 +151,7 @@ impl Policy {
         }
     }
 
-    /// What charges add to the sums of the day: the token of each and its amount.
+    /// Returns the amounts that charges add to the sums of the day: the token of each and its amount.
     pub fn counts(
         &self,
         charges: impl Iterator<Item = (Address, U256)>,
@@ -183,7 +183,7 @@ impl Policy {
         &self.limits.tokens
     }
 
-    /// What is limited in a day: the key, what is summed up, and how much it may come to.
+    /// Returns the limits of a day: the key, the unit that is summed up, and the most that it may come to.
     pub fn limits_of_day(&self) -> Vec<(String, Unit, U256)> {
         let fee =
             self.limits.max_fee_per_day.map(|most| ("max_fee_per_day".to_owned(), Unit::Fee, most));
@@ -194,9 +194,9 @@ impl Policy {
         fee.into_iter().chain(self.limits.tokens.iter().filter_map(of_token)).collect()
     }
 
-    /// What a transaction that may cost `cost` (wei or sun) adds to the sum of the day. A cancel is
-    /// counted and never limited: it is the one way to free a place in the line, and all that come
-    /// after it wait for it.
+    /// Returns the amount that a transaction that may cost `cost` (wei or sun) adds to the sum of the day. A cancel
+    /// is counted and never limited: it is the one way to free a place in the line, and all transactions after it
+    /// wait for it.
     pub fn fee(&self, kind: AttemptKind, cost: U256) -> Count {
         let most = match kind {
             AttemptKind::Bill => self.limits.max_fee_per_day,
@@ -235,7 +235,7 @@ impl Policy {
         Ok(Approved::new(tx))
     }
 
-    /// What holds for every transaction, whatever it does.
+    /// Checks the rules that hold for every transaction, whatever it does.
     fn check_frame(&self, intent: &Intent, cost: U256) -> Result<(), Refusal> {
         if intent.chain_id != self.bound_to {
             return Err(Refusal::of("chain", "the transaction is for another chain"));
@@ -317,7 +317,7 @@ impl Policy {
         rows.try_for_each(|((told, item), token)| self.check_charge(told.token, item, *token))
     }
 
-    /// Whether what stands where nobody but an entry says who it is may stand there.
+    /// Checks that the addresses that nobody but an entry states are among the allowed ones.
     fn check_addresses(&self, addresses: &[(String, Address)]) -> Result<(), Refusal> {
         let strange = |(name, stated): &&(String, Address)| {
             self.limits.allowed.get(name).is_some_and(|allowed| !allowed.contains(stated))
@@ -358,7 +358,7 @@ impl Policy {
     }
 }
 
-/// Whether no subscription, and no user of a plan, is charged twice: a request that names one twice is never
+/// Checks that no subscription, and no user of a plan, is charged twice: a request that names one twice is never
 /// admitted as that.
 fn check_once(items: &[Item]) -> Result<(), Refusal> {
     let (mut ids, mut users) = (HashSet::new(), HashSet::new());

@@ -11,12 +11,12 @@ pub(super) fn told_in(limits: &TokenLimits, name: &str) -> Denomination {
 }
 
 impl Policy {
-    /// What a person is told an amount of the chain's coin in.
+    /// Returns the denomination in which a person is told an amount of the chain's coin.
     pub(super) fn coin(&self) -> Denomination {
         Denomination::Coin { family: self.family, network: self.bound_to.unwrap_or_default() }
     }
 
-    /// What a person is told an amount of a token in.
+    /// Returns the denomination in which a person is told an amount of a token.
     pub(super) fn token(&self, token: Address) -> Denomination {
         let mut named = self.limits.tokens.iter();
         let named = named.find(|(_, limits)| limits.address == token);

@@ -29,10 +29,10 @@ const PER_BATCH_MS: i64 = 26_000;
 /// Of each charge, in base units.
 pub(crate) const AMOUNT: U256 = U256::from_limbs([10_000_000, 0, 0, 0]);
 
-/// How many charges a batch has that is there before anything is measured.
+/// Number of charges in a batch that is there before anything is measured.
 const USUAL: u64 = 10;
 
-/// How many of those wait for one commit together.
+/// Number of those batches that wait for one commit together.
 const TOGETHER: u64 = 64;
 
 pub(crate) const LANE: LaneId =
@@ -136,7 +136,7 @@ impl Book {
         book
     }
 
-    /// How many batches there were.
+    /// Returns the number of batches so far.
     pub(crate) fn batches(&self) -> u64 {
         self.position
     }
@@ -147,7 +147,7 @@ impl Book {
         begun.elapsed()
     }
 
-    /// Whether it was empty when it was opened.
+    /// Returns true if the journal was empty when it was opened.
     pub(crate) fn is_new(&self) -> bool {
         self.begun_at == 0
     }
@@ -231,7 +231,8 @@ impl Book {
         self.journal.settle(vec![end], self.journal.now_ms()).await.unwrap();
     }
 
-    /// How many of these subscriptions have a live claim: every second is asked for in a period to come.
+    /// Returns the number of these subscriptions that have a live claim: every second is asked for in a period to
+    /// come.
     pub(crate) async fn look_up(&self, first: u64, count: u64) -> usize {
         let scope = ClaimScope { chain: LANE.chain, contract: CONTRACT, chain_time: 1_700_000_000 };
         let past = (self.charges / SUBSCRIPTIONS / 2) * SUBSCRIPTIONS;
@@ -256,7 +257,7 @@ impl Book {
     }
 }
 
-/// Whose a subscription is, and from which wallet it is paid.
+/// Returns the user of a subscription, and the wallet that it is paid from.
 pub(crate) fn customer(subscription: u64) -> (UserHash, Address) {
     let user = keccak256(subscription.to_be_bytes());
     (UserHash(user), Address::from_slice(&user[..20]))

@@ -9,7 +9,7 @@ use crate::{MEASURED, ROUNDS, room};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// How many claims are written before they are multiplied.
+/// Number of claims that are written before they are multiplied.
 const SEED: u64 = 3_840;
 
 /// Multiplies the rows of a table; `changed` is what differs in each of them, `k` its number.
@@ -43,7 +43,7 @@ const GROW: &str = r#"SET session_replication_role = replica; SET maintenance_wo
         EXECUTE wall.indexdef; END LOOP; END $$;
     DROP TABLE walls"#;
 
-/// How much each table takes, and how many of its changes needed no new entry in an index.
+/// Reads the size of each table, and the share of its changes that needed no new entry in an index.
 const SIZES: &str = "SELECT relname, pg_total_relation_size(relid) / 1048576 AS mib,
         pg_indexes_size(relid) / 1048576 AS indexes, n_live_tup AS rows, n_dead_tup AS dead,
         n_tup_hot_upd * 100 / greatest(n_tup_upd, 1) AS hot

@@ -1,7 +1,7 @@
-//! What the journal costs at a size: `cargo run --release -p scale -- 0 1000000`. Fills a journal through the
-//! journal's own commits, so that its history and its digests are real ones, and prints a line for each size.
-//! `-- --questions 1000000` prints how long the questions of operators take instead; with the feature `postgres`,
-//! `-- --server` the journal on a server beside the one in a file, and `-- --grown 10000000` one on a server that has
+//! Measures the journal's costs at a size: `cargo run --release -p scale -- 0 1000000`. Fills a journal through the
+//! journal's own commits, so that its history and its digests are real ones, and prints a line for each size. `--
+//! --questions 1000000` prints how long the questions of operators take instead; with the feature `postgres`, `--
+//! --server` the journal on a server beside the one in a file, and `-- --grown 10000000` one on a server that has
 //! grown. `SCALE_DIR` is where it is made; about 1 GB for each million claims is needed, and given back.
 
 #![expect(
@@ -33,10 +33,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// How often each thing is done at a size.
+/// Number of times that each thing is done at a size.
 const ROUNDS: u64 = 200;
 
-/// How many charges a measured batch has.
+/// Number of charges in a measured batch.
 const MEASURED: u64 = 100;
 
 #[tokio::main(flavor = "current_thread")]
@@ -155,7 +155,7 @@ fn run_again(what: &str, path: &Path) -> String {
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
-/// How long an audit takes, and its most memory.
+/// Prints the duration of an audit, and its most memory.
 fn audit(path: &Path) {
     let begun = Instant::now();
     let audit = Journal::audit(path, &[]).unwrap();

@@ -1,5 +1,5 @@
-//! What operators ask of a journal of this size, and how long each answer takes; an export and a backup,
-//! and what commits cost meanwhile.
+//! The questions of operators to a journal of this size, and the time of each answer; an export and a backup, and
+//! the cost of commits meanwhile.
 
 use crate::book::{Book, PER_DAY_MS, Payers, START_MS, SUBSCRIPTIONS, customer};
 use crate::sample::{Sample, written};
@@ -16,16 +16,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// How often each question is asked, each time about something else.
+/// Number of times that each question is asked, each time about something else.
 const ASKED: u64 = 20;
 
-/// How many refusals there are for each hundred charges.
+/// Number of refusals for each hundred charges.
 const REFUSED_IN_100: u64 = 20;
 
-/// How many commits are measured.
+/// Number of commits that are measured.
 const COMMITS: u64 = 200;
 
-/// How many charges a page has.
+/// Number of charges on a page.
 const PAGE: usize = 100;
 
 /// Prints the table.
@@ -68,7 +68,7 @@ pub(crate) async fn questions(path: &Path, size: u64) {
     row("will the gas last: /metrics", &metrics, "");
 }
 
-/// What a commit takes while nothing else is done, whoever pays.
+/// Measures a commit while nothing else is done, for each kind of payers.
 async fn commit(book: &mut Book) {
     for (what, payers) in [
         ("a commit of 100 charges, alone", Payers::Usual),
@@ -129,7 +129,7 @@ async fn ask(ledger: &FullLedger, size: u64) {
     }
 }
 
-/// What the ledger has of users and wallets.
+/// Asks the ledger for a user and for wallets.
 async fn ask_for_customers(ledger: &FullLedger) {
     let (all, newest) = (LedgerFilter::default, LedgerOrder::Newest);
     let (user, wallet) = customer(77);

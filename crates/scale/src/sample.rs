@@ -1,4 +1,4 @@
-//! How long something took, each time; and what this process holds.
+//! The durations of a measured thing, each time; and the resources that this process holds.
 
 use std::fmt;
 use std::time::Instant;
@@ -24,7 +24,7 @@ impl fmt::Display for Sample {
     }
 }
 
-/// What this process has written so far, bytes.
+/// Returns the number of bytes that this process has written so far.
 pub(crate) fn written() -> u64 {
     let io = std::fs::read_to_string("/proc/self/io").unwrap();
     io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap()

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio_postgres::Config;
 
-/// How many batches are posted at once.
+/// Number of batches that are posted at once.
 const TOGETHER: u64 = 16;
 
 /// Prints a line for each journal, number of Signers and size of a batch. Of several one serves, and the others stand
@@ -52,7 +52,7 @@ pub(crate) async fn beside_a_file() {
     }
 }
 
-/// How many charges are in each state, and their amounts together.
+/// The number of charges in each state, and their amounts together.
 type Sums = BTreeMap<String, (u64, U256)>;
 
 /// Everything that was done with a journal.

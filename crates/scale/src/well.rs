@@ -1,4 +1,4 @@
-//! What a Signer with a journal of this size says when it is asked whether all is well, and how long the gas
+//! The answers of a Signer with a journal of this size when it is asked whether all is well, and how long the gas
 //! lasts: the program itself, with a chain of one node in this process.
 
 use crate::book::{CONTRACT, LANE};
@@ -22,12 +22,12 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How often each is asked.
+/// Number of times that each question is asked.
 const ASKED: usize = 200;
 
 /// The three questions, by what is asked: readiness is what `merchant-signer status` asks.
 pub(crate) struct Well {
-    /// How long it takes until it is ready, ms.
+    /// Time until the Signer is ready, ms.
     pub(crate) start_ms: f64,
     pub(crate) ready: Sample,
     pub(crate) metrics: Sample,
@@ -104,7 +104,7 @@ fn node(signer: Address, nonces: u64) -> Node<Evm> {
     node
 }
 
-/// What is answered, head and body.
+/// Requests a path and returns the answer, head and body.
 async fn get(at: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(at).await.unwrap();
     let asked = format!("GET {path} HTTP/1.1\r\nHost: signer\r\nConnection: close\r\n\r\n");

@@ -1,7 +1,7 @@
 //! The spans of a charge: what a request did and how long that took, and what became of its billing later,
 //! in whatever process that is. A billing keeps its place in the trace in the journal.
 //!
-//! Where nothing receives spans ([`send_to`] was never called), none are made. Attributes hold nothing that
+//! No spans are made where nothing receives them ([`send_to`] was never called). Attributes hold nothing that
 //! `/metrics` and the log would not show: no key, wallet or URL.
 
 use opentelemetry::global::BoxedTracer;
@@ -16,7 +16,7 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-/// Where the spans of this process go.
+/// The receiver of this process's spans.
 static TRACER: OnceLock<BoxedTracer> = OnceLock::new();
 
 thread_local! {
@@ -29,7 +29,7 @@ pub fn send_to(tracer: BoxedTracer) {
     drop(TRACER.set(tracer));
 }
 
-/// Whether spans go anywhere.
+/// Returns true if spans are sent anywhere.
 pub fn are_sent() -> bool {
     TRACER.get().is_some()
 }
@@ -39,7 +39,7 @@ pub fn wanted_id() -> Option<TraceId> {
     BEGUN.take()
 }
 
-/// What a request says of the trace that it is part of.
+/// The trace that a request is part of, as the request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestTrace {
     /// Its id: the caller's, or one by chance.

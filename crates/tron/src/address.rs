@@ -5,8 +5,8 @@
 
 use alloy::primitives::Address;
 
-/// What stands before the 20 bytes, on the main network and on every test network in use.
-/// java-tron: `crypto/.../DecodeUtil.java`, `addressPreFixByte`.
+/// The byte before the 20 bytes of an address, on the main network and on every test network in use. java-tron:
+/// `crypto/.../DecodeUtil.java`, `addressPreFixByte`.
 pub const PREFIX: u8 = 0x41;
 
 /// The 21 bytes that protobuf holds.

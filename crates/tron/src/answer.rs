@@ -1,4 +1,4 @@
-//! What a node's HTTP API says of a block (`getblock`, `getblockbynum`, `getnowblock`), believed in nothing.
+//! A block as a node's HTTP API reports it (`getblock`, `getblockbynum`, `getnowblock`), believed in nothing.
 //!
 //! Fields with default values are left out of every answer. A field that is not known here makes a header
 //! or a result unreadable, since its bytes could not be recomputed.
@@ -14,7 +14,7 @@ pub struct BlockAnswer {
     pub block_id: B256,
     /// Its header.
     pub block_header: SignedHeader,
-    /// What is in it; empty where that was not asked for.
+    /// The block's transactions; empty if the request did not ask for them.
     #[serde(default)]
     pub transactions: Vec<TransactionAnswer>,
 }
@@ -22,14 +22,14 @@ pub struct BlockAnswer {
 /// A header and its producer's signature.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SignedHeader {
-    /// What is hashed and signed.
+    /// The part that is hashed and signed.
     pub raw_data: HeaderAnswer,
     /// 65 bytes; none in block 0.
     #[serde(default)]
     pub witness_signature: Bytes,
 }
 
-/// What a header says.
+/// The fields of a header.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeaderAnswer {
@@ -45,7 +45,7 @@ pub struct HeaderAnswer {
     /// The root over its transactions.
     #[serde(rename = "txTrieRoot", default)]
     pub tx_trie_root: B256,
-    /// Who produced it: 21 bytes, in block 0 a text.
+    /// Address of the block's producer: 21 bytes, in block 0 a text.
     #[serde(default)]
     pub witness_address: Bytes,
     /// Not in use.
@@ -80,7 +80,7 @@ pub struct TransactionAnswer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetAnswer {
-    /// How its call went, in the word of [`ContractResult`](crate::result::ContractResult).
+    /// Result of the transaction's call, in the word of [`ContractResult`](crate::result::ContractResult).
     #[serde(rename = "contractRet")]
     pub contract_ret: String,
     /// `FAILED`, or nothing.

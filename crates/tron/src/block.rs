@@ -7,9 +7,9 @@
 //! producer   = whoever signed sha256(header)
 //! ```
 //!
-//! So a proven block is exactly what its producer signed: no transaction was taken away, added or given
-//! another result on the way. Whether its producer may produce blocks, and whether enough others have
-//! built on it, is [`finality`](crate::finality)'s question.
+//! So a proven block is exactly what its producer signed: no transaction was taken away, added or given another
+//! result on the way. The module [`finality`](crate::finality) decides whether the producer may produce blocks, and
+//! whether enough others have built on the block.
 //!
 //! java-tron: `chainbase/.../capsule/BlockCapsule.java` (`getBlockId`, `calcMerkleRoot`,
 //! `validateSignature`), `MerkleTree.java`, `TransactionCapsule.java` (`getMerkleHash`).
@@ -50,13 +50,13 @@ pub enum Unproven {
     Signature,
 }
 
-/// Who makes blocks: an account that was elected, and the account whose key signs for it. They are the
-/// same unless the witness has given its witness permission to another key.
+/// A maker of blocks: an account that was elected, and the account whose key signs for it. They are the same unless
+/// the witness has given its witness permission to another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Producer {
-    /// Whom the header names.
+    /// The witness that the header names.
     pub witness: Address,
-    /// Whose key signed the header.
+    /// The account whose key signed the header.
     pub signer: Address,
 }
 
@@ -102,7 +102,7 @@ impl ProvenHeader {
         self.producer
     }
 
-    /// Whether it is the block after the one with this id and time: time always moves on.
+    /// Returns true if this is the block after the one with this id and time: time always moves on.
     pub fn follows(&self, id: B256, time_ms: u64) -> bool {
         self.parent == id
             && self.time_ms > time_ms
@@ -286,7 +286,7 @@ impl HeaderAnswer {
 }
 
 impl TransactionAnswer {
-    /// What the tree is over.
+    /// Returns the transaction's leaf in the tree.
     fn leaf(&self) -> Result<B256, Unproven> {
         let message = Transaction {
             raw_data: self.raw_data_hex.to_vec(),
@@ -333,7 +333,7 @@ fn result_of(word: &str) -> Result<ContractResult, Unproven> {
     ContractResult::of_word(word).ok_or_else(|| Unproven::Word(word.to_owned()))
 }
 
-/// Whose key signed `digest` so, if anybody's can have.
+/// Returns the address whose key made this signature over `digest`, if any key can have.
 pub fn recover(digest: &B256, signature: &Signature) -> Option<Address> {
     signature.recover_address_from_prehash(digest).ok()
 }

@@ -1,15 +1,15 @@
-//! Whether a block can still be undone: by how many elected witnesses stand on it.
+//! Decides whether a block can still be undone, by the number of elected witnesses that stand on it.
 //!
 //! A node calls a block solidified when more than 70 % of the active witnesses (19 of 27) have produced
 //! it or a block on top of it, and never goes back behind such a block. [`Following`] applies the same
 //! rule to proven headers, so that nobody needs to be believed: to pass a false block off as solidified
 //! one has to sign with the keys of that many witnesses.
 //!
-//! Who is a witness is voted on, and headers do not hold the votes: every six hours (a maintenance
-//! period) some may come and go. But a witness builds on no block whose producer was not elected, so a
-//! solidified block vouches for its own producer. That is how a list is followed: the producer of each
-//! solidified block is on the list, in the place of the one that has produced nothing for the longest
-//! time. The list keeps its length, and so does the number of witnesses that a block needs.
+//! Witnesses are voted on, and headers do not hold the votes: every six hours (a maintenance period) some may come
+//! and go. But a witness builds on no block whose producer was not elected, so a solidified block vouches for its
+//! own producer. So the list is followed: the producer of each solidified block is on the list, in the place of the
+//! one that has produced nothing for the longest time. The list keeps its length, and so does the number of
+//! witnesses that a block needs.
 //!
 //! It vouches for the witness that it names, and not for the key: a signature is no part of a block's id,
 //! so whoever passes a true header on can put another signature on it. A key proves itself where the
@@ -20,16 +20,15 @@ use crate::block::{Producer, ProvenHeader};
 use alloy::primitives::{Address, B256};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many witnesses the node's rule leaves out, percent. java-tron:
-/// `consensus/.../dpos/DposService.java`, `updateSolidBlock`; `ChainConstant.java`,
-/// `SOLIDIFIED_THRESHOLD` = 70.
+/// Share of the witnesses that the node's rule leaves out, percent. java-tron:
+/// `consensus/.../dpos/DposService.java`, `updateSolidBlock`; `ChainConstant.java`, `SOLIDIFIED_THRESHOLD` = 70.
 const LEFT_OUT_PERCENT: usize = 30;
 
 /// The most witnesses that are active at a time. java-tron: `ChainConstant.java`,
 /// `MAX_ACTIVE_WITNESS_NUM`.
 pub const MOST_WITNESSES: usize = 27;
 
-/// How many of `witnesses` a block needs to be solidified: 19 of 27, 4 of 5, 1 of 1.
+/// Returns the number of `witnesses` that a block needs to be solidified: 19 of 27, 4 of 5, 1 of 1.
 pub fn needed(witnesses: usize) -> usize {
     let left_out = witnesses.saturating_mul(LEFT_OUT_PERCENT).div_euclid(100);
     witnesses.saturating_sub(left_out)
@@ -57,7 +56,7 @@ pub enum BadWitnesses {
     Twice(Address),
 }
 
-/// Who may produce blocks: each witness once, with the account that signs for it.
+/// The accounts that may produce blocks: each witness once, with the account that signs for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witnesses(BTreeMap<Address, Address>);
 
@@ -85,18 +84,18 @@ impl Witnesses {
         self.0.iter().map(|(witness, signer)| Producer { witness: *witness, signer: *signer })
     }
 
-    /// How many they are.
+    /// Returns the number of witnesses.
     #[expect(clippy::len_without_is_empty, reason = "a list is never empty")]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// How many of them a block needs.
+    /// Returns the number of witnesses that a block needs.
     pub fn needed(&self) -> usize {
         needed(self.len())
     }
 
-    /// Whether this producer is on the list: the witness, with this signer.
+    /// Returns true if this producer is on the list: the witness, with this signer.
     pub fn has(&self, producer: Producer) -> bool {
         self.0.get(&producer.witness) == Some(&producer.signer)
     }
@@ -162,7 +161,7 @@ impl Following {
         self.solid
     }
 
-    /// Reads the next header. What was read before stays as it was if this one is refused.
+    /// Reads the next header. A header that is refused changes nothing.
     ///
     /// # Errors
     /// [`Unlinked`].
@@ -184,13 +183,14 @@ impl Following {
         Ok(())
     }
 
-    /// Whether the headers above the newest solidified one name anybody who is not on the list.
+    /// Returns true if the headers above the newest solidified one name any witness that is not on the list.
     pub fn meets_strangers(&self) -> bool {
         let named = |header: &ProvenHeader| header.producer().witness;
         self.above.iter().any(|header| !self.witnesses.0.contains_key(&named(header)))
     }
 
-    /// Keys that nothing but the headers' own signatures speaks for. What they sign does not count.
+    /// Returns the keys that nothing but the headers' own signatures speaks for. Signatures by these keys do not
+    /// count.
     pub fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
         self.claims.values().copied()
     }
@@ -201,7 +201,7 @@ impl Following {
         self.elect(claim.producer, claim.number);
     }
 
-    /// What a solidified block teaches: its witness, and its key if that proves itself.
+    /// Learns from a solidified block: its witness, and its key if that proves itself.
     fn learn(&mut self, header: &ProvenHeader) {
         let (number, producer) = (header.number(), header.producer());
         let Producer { witness, signer } = producer;
@@ -216,7 +216,8 @@ impl Following {
         }
     }
 
-    /// Who is new takes the place of the one that has produced nothing for the longest time.
+    /// Records the producer of a block. A new witness takes the place of the one that has produced nothing for the
+    /// longest time.
     fn elect(&mut self, Producer { witness, signer }: Producer, number: u64) {
         let list = &mut self.witnesses.0;
         if list.insert(witness, signer).is_none() {
@@ -231,7 +232,7 @@ impl Following {
         *newest = number.max(*newest);
     }
 
-    /// How many of the headers above the newest solidified one are solidified as well, if any is.
+    /// Returns the number of headers above the newest solidified one that are solidified as well, if any is.
     ///
     /// Read from the top: the first block from which on enough different witnesses have produced.
     fn solidified(&self) -> Option<usize> {

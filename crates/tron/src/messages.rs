@@ -9,7 +9,7 @@ use prost::Message;
 /// `ContractType.TriggerSmartContract`.
 pub const TRIGGER: i32 = 31;
 
-/// What the parameter of such a contract is.
+/// The type of the parameter of such a contract.
 pub const TRIGGER_URL: &str = "type.googleapis.com/protocol.TriggerSmartContract";
 
 /// A transaction as it goes on the wire. `raw_data` is kept as the bytes that are hashed.
@@ -21,7 +21,7 @@ pub struct Transaction {
     /// One for each key that signed.
     #[prost(bytes = "vec", repeated, tag = "2")]
     pub signature: Vec<Vec<u8>>,
-    /// What became of it; only in a block.
+    /// The transaction's result; only in a block.
     #[prost(message, repeated, tag = "5")]
     pub ret: Vec<Ret>,
 }
@@ -40,7 +40,7 @@ pub struct Ret {
     pub contract_ret: i32,
 }
 
-/// What is signed. Times in ms, `fee_limit` in sun.
+/// The part of a transaction that is signed. Times in ms, `fee_limit` in sun.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Raw {
     /// The low 16 bits of the number of the block that it builds on.
@@ -66,7 +66,7 @@ pub struct Raw {
     pub fee_limit: i64,
 }
 
-/// What the transaction does.
+/// The action of a transaction.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Contract {
     /// Its type, such as [`TRIGGER`].
@@ -83,7 +83,7 @@ pub struct Contract {
 /// `google.protobuf.Any`.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Any {
-    /// What `value` is.
+    /// The type of `value`.
     #[prost(string, tag = "1")]
     pub type_url: String,
     /// A message's bytes.
@@ -94,16 +94,16 @@ pub struct Any {
 /// A call of a contract. Addresses have 21 bytes; `call_value` is in sun.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct TriggerSmartContract {
-    /// Who calls.
+    /// Address of the caller.
     #[prost(bytes = "vec", tag = "1")]
     pub owner_address: Vec<u8>,
-    /// What is called.
+    /// Address of the called contract.
     #[prost(bytes = "vec", tag = "2")]
     pub contract_address: Vec<u8>,
-    /// What is sent along.
+    /// Coins sent with the call.
     #[prost(int64, tag = "3")]
     pub call_value: i64,
-    /// What it is called with.
+    /// The call data.
     #[prost(bytes = "vec", tag = "4")]
     pub data: Vec<u8>,
 }
@@ -126,7 +126,7 @@ pub struct HeaderRaw {
     /// Not in use.
     #[prost(int64, tag = "8")]
     pub witness_id: i64,
-    /// Who produced it: 21 bytes, in block 0 a text.
+    /// Address of the block's producer: 21 bytes, in block 0 a text.
     #[prost(bytes = "vec", tag = "9")]
     pub witness_address: Vec<u8>,
     /// The version of blocks.

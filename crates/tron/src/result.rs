@@ -57,7 +57,7 @@ const ALL: [(i32, &str, ContractResult); 16] = [
     (15, "INVALID_CODE", ContractResult::InvalidCode),
 ];
 
-/// What a transaction in a block came to.
+/// The outcome of a transaction in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It did what it was meant to do.
@@ -69,7 +69,7 @@ pub enum Ending {
 }
 
 impl ContractResult {
-    /// What a word stands for; none where it is not on the list.
+    /// Returns the result that a word stands for; none if the word is not on the list.
     pub fn of_word(word: &str) -> Option<Self> {
         ALL.iter().find(|(_, known, _)| *known == word).map(|(_, _, result)| *result)
     }
@@ -84,8 +84,8 @@ impl ContractResult {
         ALL.iter().find(|(_, _, result)| *result == self).map_or(0, |(number, _, _)| *number)
     }
 
-    /// What follows from it. [`ContractResult::Unknown`] is an accident of the producer, so nothing
-    /// does.
+    /// Returns the ending that follows from the result. [`ContractResult::Unknown`] is an accident of the producer,
+    /// so nothing follows from it.
     pub fn ending(self) -> Ending {
         match self {
             Self::Success => Ending::Succeeded,

@@ -11,11 +11,11 @@ use alloy::primitives::{Address, B256, Signature, U256};
 use prost::Message;
 use sha2::{Digest, Sha256};
 
-/// What signing adds to `raw_data`, less the length of `raw_data` itself: a tag for it, and tag,
+/// Bytes that signing adds to `raw_data`, not counting the length prefix of `raw_data`: a tag for it, and tag,
 /// length and 65 bytes of signature.
 const AROUND_RAW: usize = 1 + 2 + 65;
 
-/// What v is for recovery id 0.
+/// The value of v for recovery id 0.
 const FIRST_V: u8 = 27;
 
 /// The block that a transaction builds on: it is valid only on a chain that holds this block.
@@ -38,7 +38,7 @@ impl RefBlock {
         Self { low: u16::from_be_bytes([high, low]), hash }
     }
 
-    /// Whether the block with this id is the one that is meant.
+    /// Returns true if the reference means the block with this id.
     pub fn is(self, id: B256) -> bool {
         self == Self::to(id)
     }
@@ -57,11 +57,11 @@ impl RefBlock {
 /// A call of a contract, without the signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsigned {
-    /// Who signs.
+    /// Address of the signing account.
     pub owner: Address,
-    /// What is called.
+    /// Address of the called contract.
     pub contract: Address,
-    /// What it is called with.
+    /// The call data.
     pub data: Vec<u8>,
     /// The block that the transaction builds on.
     pub ref_block: RefBlock,
@@ -105,7 +105,7 @@ impl Unsigned {
         Ok(raw.encode_to_vec())
     }
 
-    /// How many bytes the signed transaction has.
+    /// Returns the size of the signed transaction in bytes.
     pub fn signed_size(&self) -> Result<usize, Unreadable> {
         let raw = self.raw_data()?.len();
         Ok(raw.saturating_add(prost::length_delimiter_len(raw)).saturating_add(AROUND_RAW))
@@ -156,15 +156,15 @@ impl SignedBytes {
         }
     }
 
-    /// Who signed it.
+    /// The signer, known by the signature.
     pub fn signer(&self) -> Option<Address> {
         self.signature.recover_address_from_prehash(&self.txid).ok()
     }
 }
 
 impl Unsigned {
-    /// Reads the bytes that are signed. Whatever this struct has no field for is known to be absent:
-    /// coins, tokens of the chain's own, a memo, a second contract, another permission.
+    /// Reads the bytes that are signed. Anything that this struct has no field for is known to be absent: coins,
+    /// tokens of the chain's own, a memo, a second contract, another permission.
     pub fn read(raw_data: &[u8]) -> Result<Self, Unreadable> {
         let raw = Raw::decode(raw_data).map_err(|_| Unreadable("no raw data"))?;
         let [contract] = raw.contract.as_slice() else {

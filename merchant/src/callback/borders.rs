@@ -1,5 +1,5 @@
-//! What JSON has to be beyond what its grammar says, so that all languages read the same in it. The borders are
-//! shared: `docs/vectors/signing.json`.
+//! Limits on JSON beyond its grammar, so that all languages read the same in it. The limits are shared:
+//! `docs/vectors/signing.json`.
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;

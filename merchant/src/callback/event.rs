@@ -1,4 +1,4 @@
-//! What a callback says.
+//! The content of a callback.
 
 use super::borders;
 use crate::full::Full;
@@ -63,8 +63,8 @@ impl Event {
         }
     }
 
-    /// What two deliveries of one event have in common, and no two events: the platform numbers its
-    /// events not at all, and repeats them.
+    /// Returns a text that two deliveries of one event have in common, and no two events: the platform does not
+    /// number its events, and repeats them.
     ///
     /// A transaction hash alone would not do: one transaction bills many subscriptions, and one
     /// withdrawal is told of once for every status.

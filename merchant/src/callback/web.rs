@@ -17,11 +17,11 @@ use thiserror::Error;
 
 /// The longest body that is looked at; a callback has a few hundred bytes.
 pub const LONGEST_BODY: usize = 64 << 10;
-/// How much of a longer body is thrown away, so that its sender hears the answer.
+/// Number of bytes of a longer body that are thrown away, so that its sender hears the answer.
 const LONGEST_DRAIN: usize = 16 << 20;
-/// How long a body may take to arrive.
+/// Longest time that a body may take to arrive.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// What the platform wants to hear; anything else makes it send again.
+/// The answer that the platform wants; any other makes the platform send again.
 pub const ACKNOWLEDGEMENT: &str = "success";
 
 /// Why a callback was not taken. None of these makes the platform stop sending.
@@ -53,7 +53,7 @@ impl IntoResponse for Rejection {
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::NotKept => StatusCode::SERVICE_UNAVAILABLE,
         };
-        // What is left of the body is not waited for.
+        // The rest of the body is not waited for.
         (status, [(header::CONNECTION, "close")], self.to_string()).into_response()
     }
 }

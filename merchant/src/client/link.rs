@@ -7,7 +7,7 @@ use crate::time::UnixSeconds;
 use crate::types::{ChainId, PlanId, SubscriptionId};
 use serde::{Deserialize, Serialize};
 
-/// What a link to subscribe is made of.
+/// The request for a link to subscribe.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LinkRequest {
@@ -17,21 +17,21 @@ pub struct LinkRequest {
     pub plan_id: PlanId,
     /// The merchant's own user.
     pub external_user_id: String,
-    /// Where the user is sent afterwards.
+    /// Address that the user is sent to afterwards.
     pub redirection_url: String,
-    /// Where callbacks go; HTTPS and public.
+    /// Public HTTPS address for callbacks.
     pub notify_url: String,
 }
 
-/// What a link to unsubscribe is made of.
+/// The request for a link to unsubscribe.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelRequest {
     /// The order's id, as callbacks name it.
     pub out_trade_no: String,
-    /// Where the user is sent afterwards.
+    /// Address that the user is sent to afterwards.
     pub redirection_url: String,
-    /// Where callbacks go; HTTPS and public.
+    /// Public HTTPS address for callbacks.
     pub notify_url: String,
 }
 

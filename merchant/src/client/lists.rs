@@ -46,10 +46,10 @@ impl Client {
 
     /// 4.2: everything that is due, each subscription once, although the list changes meanwhile.
     ///
-    /// The stream reads the pages from the last to the first and passes over the list again until a
-    /// pass brings nothing new, so that an entry that moved to another page is not missed. What
-    /// becomes due during the last pass comes with the next stream. A [`CallError::Entry`] does not
-    /// end the stream; any other error does.
+    /// The stream reads the pages from the last to the first and passes over the list again until a pass brings
+    /// nothing new, so that an entry that moved to another page is not missed. A subscription that becomes due
+    /// during the last pass comes with the next stream. A [`CallError::Entry`] does not end the stream; any other
+    /// error does.
     pub fn chargeable(
         &self,
     ) -> impl Stream<Item = Result<Full<Chargeable>, CallError>> + Send + '_ {

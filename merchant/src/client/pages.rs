@@ -22,9 +22,9 @@ const MOST_PASSES: u32 = 5;
 /// One page of a list.
 #[derive(Clone, Debug)]
 pub struct Page<T> {
-    /// How many entries the whole list has, as far as the platform says.
+    /// Number of entries in the whole list, as far as the platform says.
     pub count: Option<u64>,
-    /// How many entries a full page has, as far as the platform says.
+    /// Number of entries on a full page, as far as the platform says.
     pub size: Option<u64>,
     /// The entries; one that cannot be read is the reason why.
     pub list: Vec<Result<Full<T>, CallError>>,
@@ -32,7 +32,7 @@ pub struct Page<T> {
 
 /// An entry of a list.
 pub trait Listed: DeserializeOwned {
-    /// What makes an entry the same on two pages; `None`: only its whole text does.
+    /// Returns the id that makes an entry the same on two pages; `None`: only its whole text does.
     fn id(&self) -> Option<i64>;
 }
 
@@ -105,7 +105,7 @@ where
     stream::unfold(walk, |mut walk| async move { Some((walk.entry().await?, walk)) })
 }
 
-/// Where in the list a walk is.
+/// The position of a walk in the list.
 #[derive(Clone, Copy)]
 enum Next {
     /// Before a pass.
@@ -121,7 +121,7 @@ enum Next {
 /// A search for the last page: the platform's count may lie, or be old.
 #[derive(Clone, Copy)]
 struct Search {
-    /// How many entries a full page has.
+    /// Number of entries on a full page.
     size: usize,
     /// The furthest page known to have entries.
     low: u64,
@@ -227,7 +227,7 @@ where
 }
 
 impl Search {
-    /// What comes after the probed page had `length` entries.
+    /// Returns the next step after the probed page had `length` entries.
     fn after(mut self, length: usize) -> Next {
         if length > 0 && length < self.size {
             return Next::Page(self.probe.saturating_sub(1));

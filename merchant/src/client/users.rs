@@ -7,7 +7,7 @@ use crate::full::Full;
 use crate::types::{Recharge, RechargeId, User, UserId, WithdrawId, Withdrawal};
 use serde::Serialize;
 
-/// What a withdrawal is looked up by.
+/// The name that a withdrawal is looked up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithdrawName<'a> {
     /// The platform's id.

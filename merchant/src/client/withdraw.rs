@@ -8,7 +8,7 @@ use crate::types::{ChainId, CurrencyId, WithdrawId, Withdrawal};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What a withdrawal is made of.
+/// The application for a withdrawal.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WithdrawRequest {
@@ -16,13 +16,13 @@ pub struct WithdrawRequest {
     pub chain_id: ChainId,
     /// The currency to pay in.
     pub currency_id: CurrencyId,
-    /// Who is paid.
+    /// Address that is paid.
     pub withdraw_address: String,
-    /// How much, as a decimal.
+    /// The amount, as a decimal.
     pub withdraw_amount: Decimal,
     /// The merchant's own number of this payment: unique for ever, and what makes it safe to repeat.
     pub out_trade_no: String,
-    /// Where the callback goes; HTTPS and public.
+    /// Public HTTPS address for the callback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notify_url: Option<String>,
 }
@@ -33,7 +33,7 @@ pub struct WithdrawRequest {
 pub struct Applied {
     /// The platform's id.
     pub withdraw_id: WithdrawId,
-    /// Whether it had been applied for before this call.
+    /// True if the withdrawal had been applied for before this call.
     pub found: bool,
 }
 
@@ -54,7 +54,7 @@ pub enum WithdrawError {
         /// The currency asked for.
         currency: CurrencyId,
     },
-    /// Whether the number is taken could not be found out: nothing was applied for.
+    /// The lookup of the number failed, so nothing was applied for: the number may be taken or free.
     #[error(
         "whether there is a withdrawal of this number is not known, nothing was applied for: {0}"
     )]

@@ -15,15 +15,15 @@ use tracing::{info, warn};
 
 /// Between two looks for work.
 const TICK: Duration = Duration::from_millis(500);
-/// How many transactions are asked about at once.
+/// Number of transactions that are asked about at once.
 const AT_ONCE: usize = 8;
 /// Between two readings of the platform's subscription list, milliseconds.
 const LIST_PAUSE_MS: i64 = 60_000;
 
-/// Whom it asks, and for how long it believes that an answer will come.
+/// The peers that the checker asks, and the time for which it believes that an answer will come.
 #[derive(Debug)]
 pub(super) struct Checker {
-    /// What pauses and dates are counted by.
+    /// The clock for pauses and dates.
     pub(super) clock: PauseClock,
     pub(super) shelf: Shelf,
     pub(super) signer: SignerClient,

@@ -44,13 +44,13 @@ pub struct EventLine {
     pub received_at: UnixSeconds,
     /// Of a billing event: what the chain says.
     pub outcome: Option<Box<RawValue>>,
-    /// How often it came.
+    /// Number of deliveries of the event.
     pub deliveries: i64,
-    /// How many of those said something else than the first.
+    /// Number of those deliveries that said something else than the first.
     pub conflicts: i64,
     /// `held`, `waiting`, `delivered`, `dead` or `skipped`.
     pub handed_on: String,
-    /// What the merchant's address said last.
+    /// The last answer of the merchant's address.
     pub last_answer: Option<String>,
     /// As it came first.
     pub payload: Option<Box<RawValue>>,

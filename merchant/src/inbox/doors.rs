@@ -30,16 +30,16 @@ const LONGEST_BODY: usize = 2 << 20;
 const LONGEST_WAIT_S: u64 = 30;
 const MOST: u32 = 500;
 
-/// What both doors need.
+/// The parts that both doors need.
 #[derive(Debug)]
 pub(super) struct Doors {
-    /// What pauses and dates are counted by.
+    /// The clock for pauses and dates.
     pub(super) clock: PauseClock,
     pub(super) shelf: Shelf,
     pub(super) metrics: Arc<Metrics>,
-    /// Who may use the private door.
+    /// Credentials for the private door.
     pub(super) private: Vec<Credentials>,
-    /// Whether there is a Signer to ask about billings.
+    /// True if there is a Signer to ask about billings.
     pub(super) checks: bool,
 }
 
@@ -134,7 +134,7 @@ async fn authenticate(State(doors): State<Arc<Doors>>, request: Request, next: N
 
 #[derive(Debug, Deserialize)]
 struct Asked {
-    /// What an earlier answer named as `next`; empty or 0 for the beginning.
+    /// The `next` of an earlier answer; empty or 0 for the beginning.
     #[serde(default)]
     after: String,
     limit: Option<u32>,

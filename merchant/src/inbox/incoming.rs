@@ -1,4 +1,4 @@
-//! What comes in, as it is stored: which events are one event, and which keep their order. Pure.
+//! Incoming events as they are stored: which events are one event, and which keep their order. Pure.
 
 use crate::callback::{Callback, Event};
 use crate::types::SubscriptionType;
@@ -49,7 +49,7 @@ impl Incoming {
     }
 }
 
-/// Whether two bodies say the same: members may come in another order, and with other spaces.
+/// Returns true if two bodies say the same: members may come in another order, and with other spaces.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     let fields = |text| -> Option<BTreeMap<String, &RawValue>> { serde_json::from_str(text).ok() };
     match (fields(one), fields(other)) {

@@ -31,7 +31,7 @@ pub(crate) const PAUSES: [i64; 14] = [
 /// The longest pause that the address may ask for.
 const LONGEST_ASKED: i64 = 12 * HOUR;
 
-/// What the merchant's address said.
+/// The answer of the merchant's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     /// An HTTP status, and `Retry-After` in seconds.
@@ -40,7 +40,7 @@ pub(crate) enum Said {
     Nothing,
 }
 
-/// What is next for an event.
+/// The next step for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Push {
     /// It has arrived.
@@ -51,8 +51,8 @@ pub(crate) enum Push {
     Dead,
 }
 
-/// What is next after `tries` tries, this one included. Only 2xx says that it has arrived: a redirect
-/// is a mistake in the configuration, and 410 says that nobody wants it. Pauses are `pace` times
+/// Returns the next step after `tries` tries, this one included. Only 2xx says that the event has arrived: a
+/// redirect is a mistake in the configuration, and 410 says that nobody wants the event. Pauses are `pace` times
 /// shorter than in production.
 pub(crate) fn after(tries: u32, said: Said, pace: i64) -> Push {
     let asked = match said {
@@ -68,7 +68,7 @@ pub(crate) fn after(tries: u32, said: Said, pace: i64) -> Push {
     }
 }
 
-/// What the merchant's own address knows events by.
+/// The secret by which the merchant's own address knows events.
 #[derive(Clone, Debug)]
 pub struct OnwardSecret(SecretSlice<u8>);
 

@@ -1,5 +1,5 @@
-//! What the chain says of a billing callback, as the Signer's status tells it. Pure: a callback is a
-//! hint, the chain decides, and from absence nothing is concluded before its time.
+//! The chain's verdict on a billing callback, as the Signer's status tells it. Pure: a callback is a hint, the
+//! chain decides, and nothing is concluded from absence before its time.
 
 use crate::full::Full;
 use crate::signer::{BillingStatus, Outcome, SubscriptionStatus};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// What is known of a billing when the merchant is told of it.
+/// The state of a billing when the merchant is told of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "state")]
 pub(crate) enum Billed {
@@ -21,7 +21,7 @@ pub(crate) enum Billed {
     Unknown,
 }
 
-/// What a look comes to.
+/// The result of a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Looked {
     /// Decided.
@@ -30,11 +30,11 @@ pub(crate) enum Looked {
     Open,
     /// The Signer knows no such transaction.
     Missing,
-    /// Whom the callback is about cannot be told without the subscription's id.
+    /// The subject of the callback cannot be told without the subscription's id.
     WhichSubscription,
 }
 
-/// What of a callback says whom it is about.
+/// The fields of a callback that say which subscription it is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) chain: Option<i64>,
@@ -62,7 +62,7 @@ impl About {
         }
     }
 
-    /// Whether the transaction's line can be about this callback.
+    /// Returns true if the transaction's line can be about this callback.
     fn may_be(&self, line: &SubscriptionStatus) -> bool {
         if let Some(subscription) = self.subscription {
             return line.subscribe_id.0 == subscription;
@@ -76,7 +76,7 @@ impl About {
     }
 }
 
-/// What the Signer's answer about the transaction says about this callback.
+/// Reads the Signer's answer about the transaction for this callback.
 pub(crate) fn look(statuses: &[Full<BillingStatus>], about: &About) -> Looked {
     let Some(status) = statuses.first() else { return Looked::Missing };
     match &status.state {

@@ -18,17 +18,17 @@ use tracing::{error, warn};
 
 /// Between two looks for work when nothing new comes in.
 const TICK: Duration = Duration::from_secs(1);
-/// How many events are on their way at once, each of another stream.
+/// Number of events that are on their way at once, each of another stream.
 const AT_ONCE: usize = 16;
-/// How many are looked at to find those: twice as many, since as many may be under way.
+/// Number of events that are looked at to find those: twice as many, since as many may be under way.
 const MOST: u32 = 32;
-/// How long the address may take to answer.
+/// Longest time that the address may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The way to the merchant's own address.
 #[derive(Debug)]
 pub(super) struct Pusher {
-    /// What pauses and dates are counted by.
+    /// The clock for pauses and dates.
     pub(super) clock: PauseClock,
     pub(super) shelf: Shelf,
     pub(super) http: Http,

@@ -1,4 +1,4 @@
-//! How both doors treat connections and bodies: by the Signer's own rules (crate `door`), with room of its own for
+//! Connections and bodies at both doors: treated by the Signer's own rules (crate `door`), with room of its own for
 //! each.
 
 use crate::callback::web::presented;
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long a body may take to arrive.
+/// Longest time that a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connections at once, and of one address: a proxy in front is one.
@@ -36,14 +36,14 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
     door::serve(listener, router, manners, None, CancellationToken::new()).await;
 }
 
-/// Where the bodies of one door arrive.
+/// The reception of the bodies of one door.
 #[derive(Clone, Debug)]
 pub(super) struct Reception {
     arrivals: Arc<Arrivals>,
     longest: usize,
-    /// What those are called who prove themselves there.
+    /// Name of the callers who prove themselves at this door.
     callers: &'static str,
-    /// What is answered to a head that proves nothing.
+    /// The answer to a head that proves nothing.
     refuse: fn(&SignatureError) -> Response,
 }
 
@@ -58,8 +58,8 @@ impl Reception {
         Self { arrivals, longest, callers, refuse }
     }
 
-    /// Whatever these routes are asked has a head with the form of a signed one, and its body whole. Whoever hears
-    /// that it was taken has proven itself.
+    /// Lets a request reach these routes only if its head has the form of a signed one and its body is whole. A
+    /// caller who hears that a request was taken has proven itself.
     pub(super) fn before(&self, router: Router) -> Router {
         router.layer(from_fn_with_state(self.clone(), receive))
     }
@@ -91,7 +91,7 @@ async fn receive(State(reception): State<Reception>, request: Request, next: Nex
         Ok(body) => body,
         Err(refused) => return refused,
     };
-    // What is asked is at work from here on, and takes as long as the store does.
+    // The request is at work from here on, and takes as long as the store does.
     let _busy = guest.as_ref().map(Guest::waits);
     let answer = next.run(Request::from_parts(head, body.into())).await;
     if answer.status().is_success() {

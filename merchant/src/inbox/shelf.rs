@@ -26,7 +26,7 @@ const SHAPE: Shape = Shape {
     schema: include_str!("schema.sql"),
     indexes: include_str!("indexes.sql"),
 };
-/// How many writes may share one commit, and how many may wait.
+/// Number of writes that may share one commit, and number of writes that may wait.
 const GROUP: usize = 256;
 
 /// Tells a waiter, after the commit.
@@ -86,7 +86,7 @@ impl Shelf {
         Store::beside(path, &SHAPE)
     }
 
-    /// Runs `work` in a transaction that others may share. What this returns is on disk.
+    /// Runs `work` in a transaction that others may share. A result that this returns is on disk.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What the Signer's answers mean for each subscription of a batch. Pure.
+//! The meaning of the Signer's answers for each subscription of a batch. Pure.
 
 use super::book::Look;
 use super::standing::{Advice, Decline, Heard};
@@ -7,16 +7,16 @@ use crate::full::Full;
 use crate::signer::{BillingStatus, Earlier, Failure, Outcome, Sent, SubscriptionStatus, Verdict};
 use std::collections::BTreeMap;
 
-/// What an answer to a batch comes to.
+/// The meaning of an answer to a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// A verdict on every subscription.
     Verdict(Vec<(i64, Heard)>),
     /// The batch has to be split: it is too large, or something in it spoils it.
     Split {
-        /// How many entries each part may have: what the Signer names, or half as many.
+        /// Number of entries that each part may have: the number that the Signer names, or half as many.
         entries: usize,
-        /// Whether size was the reason, so that later batches had better be as small.
+        /// True if size was the reason, so that later batches had better be as small.
         too_large: bool,
     },
     /// Nobody was charged by the request, and none ever will be by this request id, which stands for
@@ -29,9 +29,9 @@ pub(crate) enum Answer {
     Silence {
         /// In words.
         why: String,
-        /// What the Signer asked for, milliseconds.
+        /// The pause that the Signer asked for, milliseconds.
         pause_ms: i64,
-        /// Whether waiting will not help: the operator must act.
+        /// True if waiting will not help: the operator must act.
         alarm: bool,
     },
 }
@@ -67,7 +67,8 @@ pub(crate) fn read(ids: &[i64], answer: Result<Verdict, CallError>) -> Answer {
     }
 }
 
-/// Whether the operator must act. Of what is not proven only an error of HTTP that passes may pass by itself.
+/// Returns true if the operator must act. Of the answers that are not proven, only an HTTP error that passes may
+/// pass by itself.
 fn waiting_is_in_vain(error: &CallError) -> bool {
     match error {
         CallError::ClockOff { .. } => true,
@@ -80,7 +81,7 @@ fn waiting_is_in_vain(error: &CallError) -> bool {
     }
 }
 
-/// Code 0. What is wrong with one entry may spoil the whole batch: it is found by halving.
+/// Reads a refusal with code 0. A fault in one entry may spoil the whole batch: it is found by halving.
 fn no_verdict(ids: &[i64], refusal: &Refusal) -> Answer {
     if refusal.http_status == 409 && refusal.msg.contains(NAME_TAKEN) {
         return Answer::NameTaken { why: refusal.to_string() };
@@ -163,7 +164,7 @@ fn complete(ids: &[i64], mut heard: BTreeMap<i64, Heard>) -> Vec<(i64, Heard)> {
     ids.iter().map(|id| (*id, heard.remove(id).unwrap_or_else(unspoken))).collect()
 }
 
-/// What the Signer's status of a transaction shows. `None`: nothing that can be concluded from.
+/// Reads the Signer's status of a transaction. `None`: nothing can be concluded from it.
 pub(crate) fn look(statuses: &[Full<BillingStatus>]) -> Option<Look> {
     let Some(status) = statuses.first() else { return Some(Look::Unknown) };
     let mut hashes = status.tx_hashes.clone();

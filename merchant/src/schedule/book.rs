@@ -30,7 +30,7 @@ const SHAPE: Shape = Shape {
     indexes: include_str!("book/indexes.sql"),
 };
 
-/// How many subscriptions stand where.
+/// The query for the number of subscriptions in each standing.
 const CENSUS: &str = "SELECT word, count(*) FROM subscription GROUP BY word ORDER BY word";
 
 /// The scheduler's state.
@@ -71,12 +71,12 @@ impl Book {
         })
     }
 
-    /// Where one subscription stands.
+    /// The standing of one subscription.
     pub(crate) fn standing(&self, key: (i64, i64)) -> Result<Option<Standing>, StoreError> {
         Ok(standings::standing(self.store.conn(), key)?)
     }
 
-    /// How many subscriptions stand where: (word, how many).
+    /// Returns the number of subscriptions in each standing: (word, number).
     pub(crate) fn census(&self) -> Result<Vec<(String, i64)>, StoreError> {
         let mut statement = self.store.conn().prepare_cached(CENSUS)?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -1,7 +1,7 @@
 //! One entry of the chargeable list, as far as the scheduler has to understand it.
 //!
-//! What is posted to the Signer is the platform's own text, untouched; the fields read here serve to
-//! group, to tell one period from the next, and to recognise callbacks.
+//! The scheduler posts the platform's own text to the Signer, untouched; the fields read here serve to group, to
+//! tell one period from the next, and to recognise callbacks.
 
 use crate::digest::short;
 use serde::Deserialize;

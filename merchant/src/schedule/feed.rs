@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 
 /// The envelope code of the inbox's success.
 const SUCCESS: i64 = 200;
-/// How many events are asked for at once.
+/// Number of events that are asked for at once.
 const STRETCH: u32 = 500;
 
 /// HTTP: the cursor is not of this feed.
 const CONFLICT: u16 = 409;
 
-/// What the inbox answers to a reader.
+/// The inbox's answer to a reader.
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// The next billing callbacks.

@@ -24,7 +24,7 @@ fn label(is: &str) -> Label {
     Label { is: is.to_owned() }
 }
 
-/// How the last run went.
+/// The result of the last run.
 #[derive(Clone, Debug)]
 pub(crate) struct LastRun {
     /// When it ended, by this machine's clock.
@@ -82,7 +82,7 @@ impl Metrics {
         self
     }
 
-    /// What one answer to a batch says.
+    /// Counts one answer to a batch.
     pub(crate) fn answered(&self, answer: &Answer) {
         let word = match answer {
             Answer::Verdict(_) => "verdict",
@@ -112,7 +112,7 @@ impl Metrics {
             Some(LastRun { heard_at: SystemClock.now(), line: report.to_string(), went_well });
     }
 
-    /// How everything stands.
+    /// The present counts by state.
     pub(crate) fn stands(&self, census: &[(String, i64)], open: i64, letters: i64) {
         self.standing.clear();
         for (word, count) in census {
@@ -122,7 +122,7 @@ impl Metrics {
         self.letters.set(letters);
     }
 
-    /// How many differences of each kind have a name.
+    /// Sets the number of differences of each kind that have a name.
     pub(crate) fn differ(&self, named: &BTreeMap<Kind, u64>) {
         for (kind, count) in named {
             let count = i64::try_from(*count).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! What `merchant schedule` is told.
+//! The options of `merchant schedule`.
 
 use super::ScheduleError;
 use super::feed::Feed;
@@ -58,10 +58,10 @@ pub struct ScheduleOptions {
     /// Makes every pause so many times shorter: for tests
     #[arg(long, default_value_t = 1, hide = true)]
     pub pace: u32,
-    /// Where a sandbox tells its time, which all pauses then follow: <http://127.0.0.1:7102/sandbox>
+    /// Address at which a sandbox tells its time, which all pauses then follow: <http://127.0.0.1:7102/sandbox>
     #[arg(long, value_name = "URL")]
     pub clock: Option<Url>,
-    /// Where health and metrics are served, such as 127.0.0.1:9983
+    /// Address of health and metrics, such as 127.0.0.1:9983
     #[arg(long)]
     pub listen: Option<SocketAddr>,
 }
@@ -108,7 +108,7 @@ impl FromStr for ChainAndId {
     }
 }
 
-/// Whom the scheduler speaks with.
+/// The peers of the scheduler.
 #[derive(Clone, Debug)]
 pub struct Connections {
     /// The platform.
@@ -125,7 +125,7 @@ pub struct Connections {
 pub struct ChainFamily {
     /// The platform's chain id.
     pub chain: i64,
-    /// What kind of chain it is.
+    /// The kind of chain.
     pub family: Family,
 }
 
@@ -155,7 +155,7 @@ impl ScheduleOptions {
         Duration::from_secs(self.interval)
     }
 
-    /// How the scheduler works.
+    /// Returns the setup of the scheduler.
     pub(super) fn setup(&self) -> Setup {
         Setup {
             families: self.chains.iter().map(|one| (one.chain, one.family)).collect(),

@@ -1,11 +1,11 @@
-//! How due subscriptions become batches: one chain each, within the Signer's limits, with request
-//! ids that come out the same when a crash makes the scheduler plan again, and at no other time.
+//! The batches of due subscriptions: one chain each, within the Signer's limits, with request ids that come out the
+//! same when a crash makes the scheduler plan again, and at no other time.
 
 use super::entry::Due;
 use crate::digest::short;
 use sha2::{Digest as _, Sha256};
 
-/// What the Signer takes in one request.
+/// The Signer's limits for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Entries.
@@ -18,7 +18,8 @@ pub(crate) struct Limits {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) due: Due,
-    /// How many plans held this subscription before: what makes its next request another request.
+    /// Number of plans that held this subscription before: it makes the subscription's next request another
+    /// request.
     pub(crate) plans: u32,
 }
 

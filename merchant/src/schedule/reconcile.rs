@@ -1,5 +1,5 @@
-//! Three books tell one story: the platform's list, the Signer's outcomes, the callbacks. Where two
-//! of them differ for longer than they may, the difference gets a name.
+//! Three books tell one story: the platform's list, the Signer's outcomes, the callbacks. If two of them differ for
+//! longer than they may, the difference gets a name.
 //!
 //! Pure: the differences that have lasted too long and those that have a name go in; what changes comes out.
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use strum::{EnumIter, EnumString, IntoStaticStr};
 
-/// How two books can differ.
+/// A kind of difference between two books.
 #[derive(
     Clone,
     Copy,
@@ -55,7 +55,7 @@ impl Kind {
         word.parse().ok()
     }
 
-    /// How long it may last without a name.
+    /// Returns the time for which a difference of this kind may last without a name.
     pub(crate) fn patience_ms(self, patience: &Patience) -> i64 {
         match self {
             Self::ChargedWithoutCallback => patience.callback,
@@ -76,7 +76,7 @@ pub(crate) struct Difference {
     pub(crate) subject: String,
 }
 
-/// What changes in the record of differences.
+/// A change in the record of differences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// It has lasted too long: tell. `since_ms` is when the books began to differ.
@@ -108,7 +108,7 @@ mod tests {
     use strum::IntoEnumIterator;
 
     proptest! {
-        /// Whatever lasts when, each difference is named exactly once, and its end is told whenever its
+        /// For any sequence of differences, each difference is named exactly once, and its end is told whenever its
         /// beginning was.
         #[test]
         fn a_difference_is_named_once_and_so_is_its_end(

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The entries of one chain, as they were listed.
 type Entries = Vec<(i64, Box<RawValue>)>;
 
-/// What came of a batch.
+/// The result of a batch.
 enum Came {
     /// It was said what would be charged.
     Told,

@@ -23,7 +23,7 @@ pub(crate) struct Rules {
     pub(crate) lost_ms: Vec<i64>,
     /// When the merchant is reminded, counted from the first decline, that a customer must act.
     pub(crate) reminders_ms: Vec<i64>,
-    /// How many refusals with RETRY in a row become an alarm.
+    /// Number of refusals with RETRY in a row that become an alarm.
     pub(crate) alarm_after: u32,
     /// For how long a charged subscription that is still listed is taken for the list's lag.
     pub(crate) settle_ms: i64,
@@ -35,13 +35,13 @@ pub(crate) struct Rules {
     pub(crate) look_ms: Vec<i64>,
     /// Over how long those that fall due together are spread.
     pub(crate) spread_ms: i64,
-    /// How long what is settled is kept.
+    /// Time for which settled records are kept.
     pub(crate) keep_ms: i64,
-    /// How long books may differ before the difference is named.
+    /// Time for which books may differ before the difference is named.
     pub(crate) patience: Patience,
 }
 
-/// How long each kind of difference between the books may last before it is named, milliseconds.
+/// The times for which each kind of difference between the books may last before it is named, milliseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Patience {
     /// Charged at finality, and no callback says so: the platform's six tries take 18 min 45 s.

@@ -26,10 +26,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::{debug, warn};
 
-/// How long Signer and inbox have for what they hear after the time of a sandbox was moved.
+/// Time that Signer and inbox get to take in their news after the time of a sandbox was moved.
 const SETTLING: Duration = Duration::from_secs(3);
 
-/// Whom the scheduler speaks with.
+/// The peers of the scheduler.
 #[derive(Debug)]
 pub(crate) struct Peers {
     pub(crate) platform: Client,
@@ -37,13 +37,13 @@ pub(crate) struct Peers {
     pub(crate) feed: Option<Feed>,
 }
 
-/// How it works.
+/// The setup of the scheduler.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// The family of each chain, by the platform's chain id.
     pub(crate) families: BTreeMap<i64, Family>,
     pub(crate) limits: Limits,
-    /// How many batches of one chain are posted at once.
+    /// Number of batches of one chain that are posted at once.
     pub(crate) at_once: usize,
     pub(crate) rules: Rules,
 }
@@ -59,8 +59,7 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// One whole run. What could not be done is in the report; only a state that cannot be used is
-    /// an error.
+    /// Makes one whole run. Faults of the run are in the report; only a state that cannot be used is an error.
     pub(crate) async fn run(&mut self) -> Result<RunReport, ScheduleError> {
         self.clock.follow().await;
         if self.clock.is_followed() {
@@ -68,9 +67,9 @@ impl Scheduler {
             tokio::time::sleep(SETTLING).await;
         }
         let mut report = RunReport { run: self.book.begin_run()?, ..RunReport::default() };
-        // What an earlier run planned and heard no verdict on comes first, with the same bytes.
+        // Batches that an earlier run planned and that heard no verdict come first, with the same bytes.
         self.post_all(&mut report).await?;
-        // Whoever's transaction has ended since the last run is free for the next period.
+        // A subscription whose transaction has ended since the last run is free for the next period.
         self.look_now(&mut report).await?;
         match self.read_list(&mut report).await {
             Ok(listed) => {

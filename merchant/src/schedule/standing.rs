@@ -1,4 +1,4 @@
-//! Where one subscription stands, and the whole transition table of the scheduler.
+//! The standing of one subscription, and the whole transition table of the scheduler.
 //!
 //! Pure: what is known, what was heard and the time go in; what is known next and what the merchant
 //! must be told come out. The Signer's claim is what keeps anybody from paying twice; these
@@ -15,7 +15,7 @@ use crate::signer::Retry;
 use notice::{due_notice, other_end, settled};
 use serde::{Deserialize, Serialize};
 
-/// What the Signer advises to do about a subscription that it did not charge.
+/// The Signer's advice about a subscription that it did not charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum Advice {
@@ -83,17 +83,17 @@ pub(crate) struct Decline {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pause {
     pub(crate) decline: Decline,
-    /// How many refusals with the same advice came one after the other, this one included.
+    /// Number of successive refusals with the same advice, this one included.
     pub(crate) tries: u32,
     /// When the first of them came.
     pub(crate) since_ms: i64,
     /// When it is posted again.
     pub(crate) until_ms: i64,
-    /// How many times the merchant was told.
+    /// Number of times that the merchant was told.
     pub(crate) told: u32,
 }
 
-/// Where one subscription stands.
+/// The standing of one subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "at")]
 pub(crate) enum Standing {
@@ -153,7 +153,7 @@ impl Standing {
     }
 }
 
-/// What was heard about one subscription.
+/// The news heard about one subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// The Signer holds this transaction for it.
@@ -170,14 +170,14 @@ pub(crate) enum Heard {
     Unproven { tx_hash: String },
 }
 
-/// What comes of something heard.
+/// The consequence of something heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Next {
     pub(crate) standing: Standing,
     pub(crate) notices: Vec<Notice>,
 }
 
-/// Whether a listed subscription is posted now.
+/// The decision whether a listed subscription is posted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Admission {
     Post,
@@ -195,16 +195,16 @@ pub(crate) enum Admission {
     NotItsTurn,
 }
 
-/// How a listed subscription fell due.
+/// The way a listed subscription fell due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fell {
-    /// What the platform says of its terms or period is not what was last posted.
+    /// True if the platform's terms or period for the subscription differ from those last posted.
     pub(crate) changed: bool,
     /// When its turn comes among those that fell due together.
     pub(crate) turn_ms: i64,
 }
 
-/// Whether to post a listed subscription.
+/// Decides whether to post a listed subscription.
 pub(crate) fn admit(standing: &Standing, fell: Fell, now_ms: i64, rules: &Rules) -> Admission {
     let Fell { changed, turn_ms } = fell;
     match standing {

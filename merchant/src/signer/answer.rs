@@ -1,4 +1,4 @@
-//! What the Signer answers to a list.
+//! The Signer's answers to a list.
 
 use crate::amount::BaseUnits;
 use crate::full::Full;
@@ -9,8 +9,8 @@ use std::fmt;
 /// A verdict on every subscription of a list.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// Code 1: the transaction is durable and was offered to the chain. Whether the chain charged
-    /// each subscription is known at finality.
+    /// Code 1: the transaction is durable and was offered to the chain. At finality it is known whether the chain
+    /// charged each subscription.
     Sent(Full<Sent>),
     /// Code 2: these cannot be charged; nothing was signed or sent. The others of the list that are
     /// named have earlier transactions.
@@ -31,17 +31,17 @@ pub struct Sent {
     pub gas_required: Option<String>,
     /// The bytes that were broadcast.
     pub signed_transaction_data: Option<String>,
-    /// What it bills.
+    /// The subscriptions billed.
     pub subscription_ids: Vec<SubscriptionId>,
     /// Its id.
     pub tx_hash: String,
-    /// Whether earlier requests signed all of it, and this one nothing.
+    /// True if earlier requests signed all of it, and this one nothing.
     #[serde(default)]
     pub repeated: bool,
     /// In partial mode: what it does not bill, and why.
     #[serde(default)]
     pub failed: Vec<Full<Failure>>,
-    /// What other, earlier transactions bill.
+    /// The subscriptions that other, earlier transactions bill.
     #[serde(default)]
     pub earlier: Vec<Earlier>,
 }
@@ -66,14 +66,14 @@ pub struct Failure {
     pub subscribe_id: SubscriptionId,
     /// Its plan.
     pub plan_id: Option<PlanId>,
-    /// What was to be charged, in base units.
+    /// The amount that was to be charged, in base units.
     pub amount: Option<BaseUnits>,
     /// The reason in words.
     #[serde(default)]
     pub fail_reason: String,
     /// The reason as a stable token.
     pub fail_code: Option<String>,
-    /// What to do about it.
+    /// The advice on the failure.
     pub retry: Option<Retry>,
     /// The user's allowance, in base units.
     pub token_allowance: Option<BaseUnits>,
@@ -85,7 +85,7 @@ pub struct Failure {
     pub tx_hash: Option<String>,
 }
 
-/// What to do about a failure.
+/// The advice on a failure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Retry {
@@ -150,7 +150,7 @@ impl fmt::Display for Retry {
     }
 }
 
-/// What a dry run would have done.
+/// The result of a dry run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rehearsal {
@@ -158,12 +158,12 @@ pub struct Rehearsal {
     pub dry_run: bool,
     /// The account that would sign.
     pub address: Option<String>,
-    /// What would be billed.
+    /// Subscriptions that would be billed.
     pub would_charge: Vec<SubscriptionId>,
-    /// What could not be, and why.
+    /// Subscriptions that could not be billed, and the reasons.
     #[serde(default)]
     pub failed: Vec<Full<Failure>>,
-    /// What earlier transactions bill.
+    /// Subscriptions that earlier transactions bill.
     #[serde(default)]
     pub earlier: Vec<Earlier>,
     /// The gas limit; on TRON the fee limit in sun.

@@ -1,4 +1,4 @@
-//! What the Signer tells of a billing afterwards.
+//! The Signer's later status of a billing.
 
 use crate::amount::BaseUnits;
 use crate::full::Full;
@@ -16,9 +16,9 @@ pub struct BillingStatus {
     /// All transactions that were signed for it.
     #[serde(default)]
     pub tx_hashes: Vec<String>,
-    /// How the billing ended, or that it has not.
+    /// The outcome of the billing, or that it is open.
     pub state: Outcome,
-    /// What keeps an open one from landing, as far as is known.
+    /// The obstacle that keeps an open billing from landing, as far as is known.
     pub held_up: Option<String>,
     /// Its chain.
     pub chain_id: Option<ChainId>,
@@ -30,7 +30,7 @@ pub struct BillingStatus {
     pub settled_at: Option<UnixSeconds>,
     /// The block that has it.
     pub block: Option<u64>,
-    /// What it bills.
+    /// The subscriptions billed.
     pub subscriptions: Vec<Full<SubscriptionStatus>>,
 }
 
@@ -46,7 +46,7 @@ pub struct SubscriptionStatus {
     pub user_hash: Option<String>,
     /// The period billed, where the contract counts them.
     pub period: Option<String>,
-    /// What is charged, in base units.
+    /// The amount charged, in base units.
     pub amount: Option<BaseUnits>,
     /// Its outcome is known.
     pub state: Outcome,
@@ -56,7 +56,7 @@ pub struct SubscriptionStatus {
     pub fail_reason: Option<String>,
 }
 
-/// What became of a billing, or of one subscription in it.
+/// The outcome of a billing, or of one subscription in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Outcome {
@@ -97,8 +97,8 @@ impl Outcome {
         }
     }
 
-    /// Whether the subscription may be posted again for the same period: it was not charged, and
-    /// can no longer be.
+    /// Returns true if the subscription may be posted again for the same period: it was not charged, and can no
+    /// longer be.
     pub fn is_free_again(&self) -> bool {
         match self {
             Self::Failed | Self::Reverted | Self::Cancelled | Self::Usurped | Self::Expired => true,

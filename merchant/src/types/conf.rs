@@ -1,4 +1,4 @@
-//! What the platform is configured with: chains and currencies.
+//! The platform's configuration: chains and currencies.
 
 use super::{ChainId, CurrencyId};
 use serde::Deserialize;

@@ -16,19 +16,19 @@ pub struct Recharge {
     pub chain_id: ChainId,
     /// Its token.
     pub currency_id: CurrencyId,
-    /// Whose address received it.
+    /// The user whose address received the recharge.
     pub user_id: Option<UserId>,
     /// The address, as a record.
     pub wallet_id: Option<WalletId>,
     /// The address that received it.
     pub wallet_address: Option<String>,
-    /// How far it is.
+    /// The present status.
     pub recharge_status: RechargeStatus,
-    /// What came in, in base units.
+    /// The amount that came in, in base units.
     pub recharge_amount: BaseUnits,
     /// The transaction.
     pub transfer_hash: Option<String>,
-    /// Who sent it.
+    /// Address of the sender.
     pub from_address: Option<String>,
     /// When the block was made, in the platform's zone.
     pub block_time: Option<DateTimeText>,
@@ -38,7 +38,7 @@ pub struct Recharge {
     pub uuid: Option<String>,
 }
 
-/// How far a recharge is.
+/// The status of a recharge.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(from = "i64")]
 pub enum RechargeStatus {

@@ -20,7 +20,7 @@ pub struct Chargeable {
     pub plan_id: Option<PlanId>,
     /// The key of the on-chain record; opaque.
     pub user_hash: Option<String>,
-    /// What is due, in base units.
+    /// The amount due, in base units.
     pub amount: Option<BaseUnits>,
 }
 
@@ -97,7 +97,7 @@ impl TryFrom<Listed> for Subscription {
     }
 }
 
-/// What a subscription callback reports.
+/// The event that a subscription callback reports.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SubscriptionType {
     /// The user has signed.

@@ -14,7 +14,7 @@ pub struct User {
     pub uuid: String,
     /// When the record was made, in the platform's zone.
     pub create_time: Option<DateTimeText>,
-    /// What kind of user.
+    /// The kind of user.
     pub user_type: Option<UserType>,
     /// One for each chain.
     #[serde(default)]
@@ -29,11 +29,11 @@ pub struct Wallet {
     pub wallet_id: WalletId,
     /// The chain that the address is on.
     pub chain_id: ChainId,
-    /// Where the user pays to.
+    /// Address that the user pays to.
     pub wallet_address: String,
 }
 
-/// What kind of user.
+/// The kind of user.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(from = "i64")]
 pub enum UserType {

@@ -16,11 +16,11 @@ pub struct Withdrawal {
     pub chain_id: ChainId,
     /// Its token.
     pub currency_id: CurrencyId,
-    /// Who is paid.
+    /// Address that is paid.
     pub withdraw_address: String,
     /// In base units. The application carried a decimal.
     pub withdraw_amount: BaseUnits,
-    /// How far it is.
+    /// The present status.
     pub withdraw_status: WithdrawStatus,
     /// The transaction, once there is one.
     pub transfer_hash: Option<String>,
@@ -30,7 +30,7 @@ pub struct Withdrawal {
     pub withdraw_time: Option<DateTimeText>,
 }
 
-/// How far a withdrawal is.
+/// The status of a withdrawal.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(from = "i64")]
 pub enum WithdrawStatus {
@@ -78,7 +78,7 @@ impl WithdrawStatus {
         }
     }
 
-    /// Whether nothing comes after it.
+    /// Returns true if no other status comes after this one.
     pub fn is_final(self) -> bool {
         match self {
             Self::Success | Self::Failure | Self::Rejected => true,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long the chain may take to decide.
+/// Longest time that the chain may take to decide.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Bills the dozen, shows it, and compares it with what was to be expected.

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 /// The longest body that is passed on (bytes): more than the Signer takes.
 const LONGEST: usize = 8 * 1024 * 1024;
 
-/// What belongs to one connection and not to what is said on it.
+/// Headers that belong to one connection and not to the message on it.
 const OF_A_CONNECTION: [header::HeaderName; 4] =
     [header::CONNECTION, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::UPGRADE];
 

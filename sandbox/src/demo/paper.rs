@@ -7,14 +7,14 @@ use std::io::{self, IsTerminal as _, Write as _};
 /// The longest text that is shown whole (characters).
 const LONGEST: usize = 80;
 
-/// Where the story is written.
+/// The output that the story is written to.
 #[derive(Debug)]
 pub(crate) struct Paper {
     silent: bool,
     colour: bool,
 }
 
-/// How a word is set.
+/// The style of a word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ink {
     Good,
@@ -28,7 +28,7 @@ impl Paper {
         Self { silent, colour: io::stdout().is_terminal() }
     }
 
-    /// What comes next.
+    /// Writes the title of the next part.
     pub(crate) fn title(&self, text: &str) {
         self.line("");
         self.line(&self.set("1", text));

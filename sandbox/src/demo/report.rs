@@ -1,4 +1,5 @@
-//! What `--json` prints: for each chain what was answered, what the chain decided, and what was not as expected.
+//! The report that `--json` prints: for each chain the answers, the decisions of the chain, and everything not as
+//! expected.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -23,13 +24,13 @@ pub(crate) struct Row {
     pub(crate) section: &'static str,
     /// What happened.
     pub(crate) step: &'static str,
-    /// Whether it was as expected.
+    /// True if the step went as expected.
     pub(crate) held: bool,
-    /// What was seen.
+    /// The observation made.
     pub(crate) saw: String,
 }
 
-/// What became of one batch.
+/// The outcome of one batch.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Outcome {
@@ -37,17 +38,17 @@ pub(crate) struct Outcome {
     pub(crate) code: i64,
     /// The transaction that it named.
     pub(crate) tx_hash: String,
-    /// Who is charged by it.
+    /// Subscriptions that the batch charges.
     pub(crate) charged: Vec<u64>,
-    /// Who is not, and why.
+    /// Subscriptions that the batch does not charge, with the reasons.
     pub(crate) refused: Vec<Refused>,
-    /// What the chain decided, by subscription.
+    /// Decision of the chain, by subscription.
     pub(crate) states: BTreeMap<u64, String>,
     /// From the start of the process to the first answer on this chain.
     pub(crate) first_answer_seconds: f64,
     /// From the first request to the final word of the chain.
     pub(crate) seconds: f64,
-    /// What was not as expected.
+    /// Everything that was not as expected.
     pub(crate) faults: Vec<String>,
 }
 
@@ -61,7 +62,7 @@ pub(crate) struct Refused {
 }
 
 impl Report {
-    /// Whether everything was as expected.
+    /// Returns true if everything was as expected.
     pub(crate) fn held(&self) -> bool {
         let batches = self.sides.values().all(|outcome| outcome.faults.is_empty());
         batches && self.platform.iter().chain(&self.journal).all(|row| row.held)

@@ -24,7 +24,7 @@ pub(crate) const SECRET: &str = "everybody-knows-this-secret";
 pub(crate) const OPERATOR: &str = "sandbox-operator";
 /// Its secret, which is none either.
 pub(crate) const OPERATOR_SECRET: &str = "everybody-knows-this-one-too";
-/// How long the Signer may take to answer.
+/// Time the Signer may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The scheduler of a merchant with subscribers on both chains.
@@ -36,7 +36,7 @@ pub(crate) struct Scheduler {
     options: ScheduleOptions,
 }
 
-/// What the Signer answers to a batch.
+/// The Signer's answer to a batch.
 #[derive(Clone, Debug)]
 pub(crate) struct Heard {
     /// The code of the envelope.
@@ -80,7 +80,7 @@ impl Scheduler {
         Ok(run_once(&self.options, Connections { platform, signer, inbox: None }).await?)
     }
 
-    /// Where a subscription stands, as `merchant schedule --status --of` shows it.
+    /// Returns the state of a subscription, as `merchant schedule --status --of` shows it.
     pub(crate) fn whereabouts(&self, chain: u32, id: i64) -> Result<Whereabouts, Error> {
         let found = whereabouts(&self.options, chain.into(), id)?;
         found.ok_or_else(|| format!("the scheduler has never heard of {chain}/{id}").into())
@@ -98,7 +98,7 @@ impl Scheduler {
         Ok(Heard { code, data, took: began.elapsed() })
     }
 
-    /// What became of a billing; nothing if the Signer does not know it.
+    /// Returns the status of a billing; nothing if the Signer does not know the billing.
     pub(crate) async fn billing(&self, hash: &str) -> Result<Value, Error> {
         let known: Vec<Full<BillingStatus>> = self.signer.billings(hash).await?;
         Ok(known

@@ -40,7 +40,7 @@ impl Family {
         }
     }
 
-    /// Where its batches are posted.
+    /// Returns the path that the family's batches are posted to.
     pub(crate) fn path(self) -> &'static str {
         self.kind().path()
     }
@@ -64,13 +64,13 @@ pub(crate) struct Side {
     pub(crate) chain: u32,
     pub(crate) ground: Box<dyn Ground + Send + Sync>,
     pub(crate) town: Town,
-    /// What the merchant held before the batch (base units).
+    /// Balance of the merchant before the batch (base units).
     pub(crate) before: U256,
-    /// Where its node is asked, with a name for each door.
+    /// Addresses at which the node is asked, each with a name.
     pub(crate) doors: Vec<(&'static str, String)>,
     /// A command that asks its node something.
     pub(crate) ask: String,
-    /// What the Signer is told about it, without the billing profile.
+    /// Section of the Signer's configuration about the chain, without the billing profile.
     pub(crate) config: String,
 }
 
@@ -85,7 +85,7 @@ impl Side {
         self.id(SPARE)
     }
 
-    /// What the merchant got by the batch (base units).
+    /// Returns the merchant's income from the batch (base units).
     pub(crate) fn income(&self) -> U256 {
         let now = self.town.balance(self.ground.as_ref(), self.town.payee);
         now.saturating_sub(self.before)

@@ -31,7 +31,7 @@ pub(crate) fn make(state: &Path) -> Result<PathBuf, Error> {
     Ok(place)
 }
 
-/// Whether a Signer was installed here before.
+/// Returns true if a Signer was installed here before.
 pub(crate) fn is_installed(place: &Path) -> bool {
     place.join(JOURNAL).exists()
 }
@@ -56,7 +56,7 @@ pub(crate) async fn start(
     Ok((running, address))
 }
 
-/// Writes its configuration, and its key if there is none. Where the configuration is.
+/// Writes the Signer's configuration, and its key if there is none. Returns the path of the configuration.
 pub(crate) fn install(port: u16, place: &Path, sides: &[Side]) -> Result<PathBuf, Error> {
     let mut text = general(port, place);
     for side in sides {

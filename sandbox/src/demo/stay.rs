@@ -22,7 +22,8 @@ pub(super) async fn prepare(
     running.platform.set_pace(Pace::Live);
     let merchant = loops::Merchant::new(running)?;
     for side in sides {
-        // Whom the token blocks the Signer takes off for good, and the platform's list would not: the books would differ.
+        // The Signer drops a user for good if the token blocks that user, and the platform's list would not: the
+        // books would differ.
         let who = side.family.spell(side.town.people[BLOCKED].wallet.address());
         let free = json!({"kind": "block", "chainId": side.chain, "wallet": who, "on": false});
         merchant.press("fault", free).await?;

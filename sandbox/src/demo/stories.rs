@@ -6,11 +6,11 @@ use sandbox_chains::town::{Ground, Town};
 /// One of the dozen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Story {
-    /// What is so about the subscriber.
+    /// Situation of the subscriber.
     pub(crate) what: &'static str,
     /// The code that refuses it; None if it is charged.
     pub(crate) refused: Option<&'static str>,
-    /// What that means for the merchant.
+    /// Meaning of the refusal for the merchant.
     pub(crate) meaning: &'static str,
 }
 
@@ -36,7 +36,7 @@ pub(crate) const STORIES: [Story; 12] = [
     story("never subscribed", "SUBSCRIPTION_NOT_FOUND", "nobody knows this user"),
 ];
 
-/// How many subscribe: the dozen but the last, and one whom a newcomer may bill.
+/// Number of subscribers: the dozen but the last, and one whom a newcomer may bill.
 pub(crate) const PEOPLE: u64 = 13;
 
 /// The one whom a newcomer may bill, by place.

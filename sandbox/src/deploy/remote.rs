@@ -18,10 +18,10 @@ use tokio::runtime::Handle;
 const CALL_GAS: u64 = 400_000;
 const DEPLOY_GAS: u64 = 8_000_000;
 
-/// What everybody gets: ten ether (wei).
+/// Amount that each account gets: ten ether (wei).
 const PURSE: u128 = 10_000_000_000_000_000_000;
 
-/// How often it is asked whether a transaction is in a block, and how long between.
+/// Number of times to ask whether a transaction is in a block, and the time between them.
 const TRIES: u32 = 300;
 const BETWEEN: Duration = Duration::from_millis(100);
 
@@ -66,7 +66,7 @@ impl Remote {
         }
     }
 
-    /// What the trait cannot hand on ends the command.
+    /// Asks the node, and ends the command with a panic on an error that the trait cannot return.
     fn must<T: DeserializeOwned>(&self, method: &str, params: Value) -> T {
         let answered = self.runtime.block_on(self.ask(method, params));
         answered.unwrap_or_else(|why| panic!("the node at {} does not do it: {why}", self.url))

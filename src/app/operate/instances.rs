@@ -1,4 +1,4 @@
-//! What `merchant-signer status` says of the Signers that share the journal.
+//! The part of `merchant-signer status` about the Signers that share the journal.
 
 use serde::Deserialize;
 use std::io::{Result, Write};

@@ -1,4 +1,4 @@
-//! How a running Signer is, in lines for people.
+//! The state of a running Signer, in lines for people.
 
 use super::Controlled;
 use super::instances::{self, ReadyInstance};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::error::Error;
 use std::io::Write;
 
-/// What `GET /health/ready` tells, as far as it is shown.
+/// The part of `GET /health/ready` that is shown.
 #[derive(Deserialize)]
 struct Readiness {
     status: String,
@@ -85,7 +85,7 @@ pub(super) async fn status(
     Ok(ready.status == "ready")
 }
 
-/// What `GET /health/serving` tells, as far as it is shown.
+/// The part of `GET /health/serving` that is shown.
 #[derive(Deserialize)]
 struct Serving {
     status: String,

@@ -11,20 +11,21 @@ use node::{Dial, NoAgreement};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
-/// How many transactions are asked about at once.
+/// Number of transactions that are asked about at once.
 const AT_ONCE: usize = 16;
 
-/// What the nodes of a chain say of a transaction.
+/// The answer of a chain's nodes about a transaction.
 type ToldOfChain = (Family, Result<Option<TxOnRecord>, NoAgreement>);
 
-/// What came of all comparisons.
+/// The result of all comparisons.
 #[derive(Debug, Default)]
 pub(super) struct TransferProof {
-    /// What the chain says otherwise, or not at all, each with its transaction.
+    /// Differences between journal and chain, each with its transaction: the chain contradicts the journal, or has
+    /// no such record.
     pub(super) differences: Vec<String>,
     /// Transactions that were compared.
     pub(super) compared: u64,
-    /// What left wallets by the chain's transfers.
+    /// Amount that left wallets by the chain's transfers.
     pub(super) moved: BTreeMap<SumGroup, U256>,
 }
 
@@ -142,8 +143,9 @@ impl Prover {
     }
 }
 
-/// What is wrong where the chain has no transaction of a batch. The journal says as much of one whose nonce was used
-/// without a transaction: all of it is unproven, but for what a person has said.
+/// Returns the difference, if any, for a batch of which the chain has no transaction. There is none if its nonce
+/// was used without a transaction, because the journal says the same: all of the batch is unproven, but for what a
+/// person has said.
 fn of_none(family: Family, batch: &[ChargeRow]) -> Option<String> {
     let used_up = family == Family::Evm && batch.iter().all(|line| line.state == "unproven");
     if !used_up {
@@ -160,8 +162,8 @@ fn of_none(family: Family, batch: &[ChargeRow]) -> Option<String> {
     })
 }
 
-/// What the journal says of one transaction otherwise than its transfers, each wallet by itself. Charges of which
-/// neither the request nor an event told the wallet are compared as one sum.
+/// Returns the differences between the journal's record of one transaction and its transfers, each wallet by
+/// itself. Charges whose wallet neither the request nor an event told are compared as one sum.
 fn differences(
     family: Family,
     batch: &[ChargeRow],

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChargeRow {
-    /// Where the next page begins when this is the last charge of one.
+    /// Cursor of the next page if this is the last charge of a page.
     pub cursor: String,
     /// The journal's number of its batch; null for a refusal, as everything is that comes with a transaction.
     pub billing: Option<String>,
@@ -29,11 +29,11 @@ pub struct ChargeRow {
     pub amount: Option<String>,
     /// The same in whole tokens; null where `policy.decimals` does not say how many decimals the token has.
     pub amount_decimal: Option<String>,
-    /// What the token is called in `policy.tokens`; null where it is not.
+    /// Name of the token in `policy.tokens`; null if the token is not listed there.
     pub symbol: Option<String>,
     /// The token; null where nothing told it.
     pub token: Option<String>,
-    /// Who pays; null where nothing told it.
+    /// Wallet that pays; null if nothing told it.
     pub wallet: Option<String>,
     /// `open`, `charged`, `failed`, `unproven`, `reverted`, `cancelled`, `usurped` or `expired`;
     /// `refused` where nothing was signed for it.
@@ -42,15 +42,15 @@ pub struct ChargeRow {
     pub fail_code: Option<String>,
     /// The same in words.
     pub fail_reason: Option<String>,
-    /// What a person found out about an `unproven` one: `charged` or `free`.
+    /// A person's finding about an `unproven` charge: `charged` or `free`.
     pub resolved: Option<String>,
-    /// What was taken, token base units, where that is not `amount`.
+    /// Amount taken, token base units, if that is not `amount`.
     pub charged_amount: Option<String>,
     /// The same in whole tokens.
     pub charged_amount_decimal: Option<String>,
     /// The token that was taken, where that is not `token`.
     pub charged_token: Option<String>,
-    /// Whose wallet it was taken from, where that is not `wallet`.
+    /// Wallet that the amount was taken from, if that is not `wallet`.
     pub charged_wallet: Option<String>,
     /// The platform's id of the chain.
     pub chain_id: u32,
@@ -73,13 +73,13 @@ pub struct ChargeRow {
     pub accepted_at: Option<i64>,
     /// When its end was written down, Unix seconds of the Signer's clock.
     pub settled_at: Option<i64>,
-    /// How the transaction that decided went, where nodes tell it: `SUCCESS`, `REVERT`, and so on.
+    /// Result of the transaction that decided, if nodes tell it: `SUCCESS`, `REVERT`, and so on.
     pub result: Option<String>,
-    /// How many charges are in the transaction.
+    /// Number of charges in the transaction.
     pub charges: Option<usize>,
     /// Gas or energy of the whole transaction.
     pub used: Option<String>,
-    /// What the whole transaction cost, wei or sun.
+    /// Cost of the whole transaction, wei or sun.
     pub fee: Option<String>,
     /// The same in coins of the chain.
     pub fee_decimal: Option<String>,
@@ -92,9 +92,9 @@ pub struct ChargeRow {
     pub refused_at: Option<i64>,
     /// When it was refused for the same reason the last time of that UTC day.
     pub last_refused_at: Option<i64>,
-    /// How often that was.
+    /// Number of refusals for that reason on that day.
     pub refusals: Option<u64>,
-    /// What the customer allowed then, base units of the token, where it was read.
+    /// The customer's allowance then, base units of the token, if it was read.
     pub token_allowance: Option<String>,
     /// The customer's balance at the last refusal.
     pub token_balance: Option<String>,

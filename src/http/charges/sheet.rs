@@ -1,4 +1,4 @@
-//! The ledger as CSV: RFC 4180, a header line, times in UTC as RFC 3339. Whoever asks for it gets this.
+//! The ledger as CSV: RFC 4180, a header line, times in UTC as RFC 3339. A request for CSV gets this.
 
 use super::ChargeRow;
 use jiff::Timestamp;

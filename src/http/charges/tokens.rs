@@ -1,4 +1,4 @@
-//! What tokens are called, and their amounts as people write them.
+//! The names of tokens, and their amounts as people write them.
 
 use alloy::primitives::{Address, U256};
 use billing::{PlatformChainId, whole};
@@ -36,7 +36,7 @@ impl TokenNames {
         }
     }
 
-    /// What a token is called, and an amount of it in whole ones; empty where nobody says so.
+    /// Returns the name of a token, and an amount of it in whole tokens; empty if not configured.
     pub fn told(&self, chain: u32, token: &str, units: U256) -> [String; 2] {
         let (chain, token) = (PlatformChainId(chain), super::address(token));
         [self.symbol(chain, token), self.amount(chain, token, units)].map(Option::unwrap_or_default)
@@ -48,7 +48,7 @@ impl TokenNames {
         if amount.is_empty() { format!("{units} base units") } else { format!("{amount} {symbol}") }
     }
 
-    /// What a token is called.
+    /// Returns the name of a token.
     pub(super) fn symbol(&self, chain: PlatformChainId, token: Option<Address>) -> Option<String> {
         self.0.get(&(chain, token?)).map(|(name, _)| name.clone())
     }

@@ -6,19 +6,19 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long a slot is taken to be the same: a person may resolve a charge, and refusals are forgotten some day.
+/// Time a slot is taken to be the same: a person may resolve a charge, and refusals are forgotten some day.
 const KEPT_FOR: Duration = Duration::from_mins(30);
 
-/// How long ago a slot has ended before it is kept, seconds: what came last in it is written down by then.
+/// Time since the end of a slot before it is kept, seconds: the slot's last lines are written down by then.
 const SETTLED_S: i64 = 3600;
 
-/// How many are kept: a year of days for each of a few who ask.
+/// Number of slots kept: a year of days for each of a few who ask.
 const MOST: usize = 4_096;
 
 /// The states of lines that may still change.
 const OPEN: [&str; 2] = ["open", "unproven"];
 
-/// Whose figures, from when until when, Unix seconds.
+/// The key of a slot: the chains that the caller may see, and the start and end, Unix seconds.
 pub(super) type FigureKey = (Option<Vec<PlatformChainId>>, i64, i64);
 
 /// Slots that were added up, and when.

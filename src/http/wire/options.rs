@@ -7,8 +7,8 @@ use billing::{Mode, RequestId};
 /// The options, as they are spelt.
 const OPTIONS: [&str; 3] = ["requestId", "mode", "dryRun"];
 
-/// What the platform writes around a list and into its page, and what is too near an option to be told
-/// from a slip otherwise.
+/// Names that the platform writes around a list and into its page. Some are too near an option to be told from a
+/// slip otherwise.
 const PLATFORMS: [&str; 9] =
     ["code", "msg", "description", "data", "list", "count", "page", "size", "more"];
 
@@ -71,7 +71,7 @@ pub(super) fn none_in_page(page: &Object<'_>) -> Result<(), Malformed> {
     }
 }
 
-/// Whether the name of an entry's field is `dryRun`, or nearly: there it would mean nothing.
+/// Returns true if the name of an entry's field is `dryRun`, or nearly: in an entry the option would mean nothing.
 pub(super) fn is_dry_run(field: &str) -> bool {
     near(&plain(field), "dryRun")
 }
@@ -91,7 +91,7 @@ fn plain(key: &str) -> String {
     key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Whether a plain name is an option's but for a slip or two, or has a dry run in it.
+/// Returns true if a plain name is an option's but for a slip or two, or has a dry run in it.
 fn near(plain: &str, option: &str) -> bool {
     let option = option.to_ascii_lowercase();
     let slips = if option.len() > 4 { 2 } else { 1 };

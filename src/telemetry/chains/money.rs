@@ -1,4 +1,5 @@
-//! What is told of the accounts that sign, and of what they may spend: of a chain, and of each of its accounts.
+//! The metrics of the accounts that sign, and of the amounts that they may spend: of a chain, and of each of its
+//! accounts.
 
 use super::{ChainNow, Sheet, each, many, of_chain, ratio, whole};
 use alloy::primitives::U256;

@@ -43,7 +43,7 @@ pub(super) fn router() -> Router<Desk> {
         .route("/{page}", get(show))
 }
 
-/// Who is at the desk.
+/// Returns the name of the admin who is logged in.
 fn admin(headers: &HeaderMap) -> Option<String> {
     let cookies = headers.get(header::COOKIE)?.to_str().ok()?;
     let named = cookies.split(';').filter_map(|cookie| cookie.trim().split_once('='));

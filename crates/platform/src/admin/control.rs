@@ -12,7 +12,7 @@ use std::time::Duration;
 /// A day (s).
 const DAY_S: u64 = 86_400;
 
-/// How the sandbox stands: the clock, the chains, and what a merchant needs to know to begin.
+/// Returns the state of the sandbox: the clock, the chains, and the data that a merchant needs to begin.
 pub(super) fn state(desk: &Desk) -> Value {
     let platform = &desk.platform;
     let wallets = |side: &Side| {

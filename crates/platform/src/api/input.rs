@@ -1,4 +1,4 @@
-//! What callers send: fields of a JSON object, and parameters of a query.
+//! The input of callers: fields of a JSON object, and parameters of a query.
 
 use super::envelope::Fault;
 use crate::store::subscriptions::Page;
@@ -63,7 +63,7 @@ pub(crate) fn optional_url(body: &Object, name: &str) -> Result<Option<String>, 
     Err(Fault::Invalid(format!("{name} must be an absolute http or https address")))
 }
 
-/// Whether a text is an absolute address of the web.
+/// Returns true if a text is an absolute web address.
 pub(crate) fn is_web_address(text: &str) -> bool {
     Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }

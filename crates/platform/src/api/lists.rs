@@ -12,7 +12,7 @@ fn page(count: u64, page: Page, list: &[Value]) -> Value {
     json!({"count": count, "page": page.page, "size": page.size, "list": list})
 }
 
-/// What time it is on the chains.
+/// Returns the present time on the chains.
 pub(crate) fn clocks(platform: &Platform) -> Clocks {
     let [evm, tron] = platform.sides();
     let at_s = |side: &Side| side.chain.head().time_ms / 1000;

@@ -1,4 +1,5 @@
-//! How the two chains begin: contracts, a merchant with two admins, plans, subscribers and test wallets, or what is stored.
+//! The beginning of the two chains: contracts, a merchant with two admins, plans, subscribers and test wallets, or
+//! the stored state.
 
 use super::Chain;
 use super::evm::EvmChain;
@@ -16,9 +17,9 @@ use sandbox_chains::tron::ledger::Ledger;
 use sandbox_chains::tron::{Tron, TronNode};
 use std::sync::Arc;
 
-/// How many blocks the solid head is behind, on both chains.
+/// Number of blocks that the solid head is behind, on both chains.
 const LAG: u64 = 2;
-/// How long before now the Ethereum chain begins (ms). Founding a town takes fewer blocks.
+/// Time before now at which the Ethereum chain begins (ms). Founding a town takes fewer blocks.
 const EVM_HISTORY_MS: u64 = 120_000;
 /// The same of the TRON chain.
 const TRON_HISTORY_MS: u64 = 360_000;
@@ -34,10 +35,10 @@ pub(crate) const TESTERS: [&str; 6] = ["ada", "ben", "cleo", "dan", "eve", "finn
 /// The two admin accounts, with the names of their wallets.
 pub(crate) const ADMINS: [(&str, &str); 2] = [("alice", "first admin"), ("bob", "second admin")];
 
-/// What the chains begin with.
+/// The settings that the chains begin with.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// How many subscribers there are from the start, on each chain.
+    /// Number of subscribers from the start, on each chain.
     pub people: u64,
     /// The number of the one of them with a free month, from 1; 0 if nobody has.
     pub trial: u64,
@@ -63,7 +64,7 @@ pub struct Settlement {
 pub struct Nodes {
     /// The Ethereum node.
     pub evm: Node<Evm>,
-    /// Whether it is down.
+    /// True if the Ethereum node is down.
     pub(crate) evm_down: Arc<RwLock<bool>>,
     /// The TRON node.
     pub tron: TronNode,

@@ -57,7 +57,7 @@ fn choices(platform: &Platform, case: &Case, (dues, sent): (&Dues, Option<&Sent>
     }
 }
 
-/// Whatever else is charged from the same allowance.
+/// Lists everything else that is charged from the same allowance.
 fn others(case: &Case, dues: &Dues) -> Markup {
     html! {
         @if !dues.others.is_empty() {

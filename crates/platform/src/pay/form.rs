@@ -1,4 +1,4 @@
-//! What the forms of the pages send.
+//! The fields that the forms of the pages send.
 
 use crate::amount;
 use crate::platform::{Case, Platform, SYMBOL, StepError};
@@ -17,10 +17,10 @@ pub(super) struct Sent {
     /// The address of a wallet that the browser has.
     #[serde(default)]
     own: String,
-    /// How much to authorise: `one`, `year`, `unlimited`, or `other`.
+    /// The choice of the amount to authorise: `one`, `year`, `unlimited`, or `other`.
     #[serde(default)]
     cap: String,
-    /// How much, if it is `other` (decimal).
+    /// The amount, if the choice is `other` (decimal).
     #[serde(default)]
     amount: String,
     /// The hash of a transaction that the browser's wallet sent.
@@ -85,8 +85,8 @@ pub(super) fn unsubscribe(
     platform.cancel_built_in(case)
 }
 
-/// How much is to be authorised (base units). What was typed and what was chosen beside it are never weighed: one of
-/// the two is not what is meant.
+/// Returns the amount to authorise (base units). A typed amount and a different choice beside it are never weighed:
+/// one of the two is not meant.
 fn cap(platform: &Platform, case: &Case, sent: &Sent) -> Result<U256, StepError> {
     if sent.cap() != "other" && !sent.typed().is_empty() {
         return Err(StepError::TwoAmounts);

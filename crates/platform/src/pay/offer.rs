@@ -1,4 +1,4 @@
-//! Who is paid, for what and how much: what stands on every page before anything can be pressed.
+//! The payee, the plan and the price: they stand on every page before anything can be pressed.
 
 use crate::clock::date;
 use crate::pages::hash;
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 /// The sandbox's one merchant, as users know it.
 const MERCHANT: &str = "Sandbox Merchant";
 
-/// What a link is about.
+/// The subject of a link.
 pub(super) fn offer(case: &Case) -> Markup {
     let (side, plan) = (&case.side, &case.plan);
     html! {
@@ -39,7 +39,7 @@ pub(super) fn offer(case: &Case) -> Markup {
     }
 }
 
-/// What a plan costs, for a sentence.
+/// Returns the price of a plan, for a sentence.
 pub(super) fn terms(case: &Case, plan: &Plan) -> String {
     format!("{} {SYMBOL} every {}", case.side.show(&plan.amount), period(plan.interval_s))
 }

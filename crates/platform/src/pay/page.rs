@@ -20,7 +20,7 @@ fn head() -> Markup {
     html! { p class="brand" { "Sandbox Pay" } span class="badge" { "Test money" } }
 }
 
-/// What stands where no link leads to.
+/// Returns the page for an address that no link leads to.
 pub(super) fn home() -> Html {
     let body = html! {
         h1 { "Payment pages" }
@@ -121,7 +121,7 @@ pub(super) fn unsubscribe(platform: &Platform, case: &Case, error: Option<&StepE
     pages::page(Frame { refresh, script: Some("/wallet.js"), ..Frame::new(title) }, &head(), &body)
 }
 
-/// What went wrong with the transaction that was sent last from the page.
+/// Returns the words for a failure of the transaction that was sent last from the page.
 fn mishap(case: &Case) -> Option<String> {
     let words = match case.last {
         Last::Failed => "The last transaction failed on the chain. You can try again.",
@@ -131,7 +131,7 @@ fn mishap(case: &Case) -> Option<String> {
     Some(words.to_owned())
 }
 
-/// What stands there while a block is waited for.
+/// Shows the notice for the wait for a block.
 fn waiting() -> Markup {
     html! { p id="waiting" class="status" role="status" { "Sent. Waiting for the next block; this page looks by itself every second." } }
 }
@@ -214,13 +214,13 @@ pub(super) fn pay_form(
     }
 }
 
-/// Whether the sandbox has the key of a wallet.
+/// Returns true if the sandbox has the key of a wallet.
 pub(super) fn is_built_in(platform: &Platform, wallet: Option<&str>, case: &Case) -> bool {
     let address = wallet.and_then(|text| case.side.family().parse(text));
     address.is_some_and(|address| platform.built_in(address).is_some())
 }
 
-/// What the browser's wallet is to send, if the choice `cap` is made.
+/// Lists the transactions that the browser's wallet is to send, if the choice `cap` is made.
 pub(super) fn listed(orders: &[Order], cap: Option<&str>) -> Markup {
     html! {
         @for order in orders {

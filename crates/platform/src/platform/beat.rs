@@ -5,13 +5,13 @@ use crate::store;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How often a live platform looks whether something is due.
+/// Interval at which a live platform looks for anything that is due.
 const BEAT: Duration = Duration::from_millis(200);
 
 /// The length of TRON's slots (ms).
 const LONGEST_SLOT_MS: u64 = 3000;
 
-/// How many blocks it usually takes until a transaction is final: on TRON most of the producers have to stand on it.
+/// Usual number of blocks until a transaction is final: on TRON most of the producers have to stand on it.
 const USUAL: u64 = 6;
 /// After how many it is no longer waited for: finality stands still.
 const MOST: u64 = 100;

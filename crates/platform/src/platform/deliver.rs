@@ -8,10 +8,10 @@ use crate::store::callbacks::{Callback, Try};
 use futures_util::future::join_all;
 use reqwest::Url;
 
-/// How much of an answer is kept (bytes).
+/// Length of the part of an answer that is kept (bytes).
 const KEPT: usize = 300;
 
-/// How many callbacks are on their way at a time.
+/// Number of callbacks on their way at a time.
 const AT_ONCE: usize = 32;
 
 impl Platform {
@@ -99,7 +99,7 @@ impl Platform {
     }
 }
 
-/// What went wrong, with the cause that is of use to a person: the innermost.
+/// Returns the words for an error, with the cause that is of use to a person: the innermost.
 #[expect(clippy::needless_pass_by_value, reason = "this is how map_err hands it over")]
 fn words(error: reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = &error;

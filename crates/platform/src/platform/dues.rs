@@ -1,5 +1,5 @@
-//! What a wallet owes: a token knows one allowance of a wallet for the contract, and every subscription of the wallet
-//! is charged from it.
+//! The debts of a wallet: a token knows one allowance of a wallet for the contract, and every subscription of the
+//! wallet is charged from it.
 
 use crate::store::plans::Plan;
 use crate::store::subscriptions::Subscription;
@@ -22,8 +22,8 @@ impl Dues {
         Self { own: terms(own), others }
     }
 
-    /// What all of them charge while the subscription lasts so many periods (base units): each as often as its own
-    /// periods begin in that time.
+    /// Returns the sum that all of them charge while the subscription lasts so many periods (base units): each as
+    /// often as its own periods begin in that time.
     pub(crate) fn of_periods(&self, periods: u64) -> U256 {
         let (price, interval_s) = self.own;
         let time_s = periods.saturating_mul(interval_s);

@@ -10,8 +10,8 @@ use alloy::sol_types::SolEvent as _;
 use rusqlite::Connection;
 
 impl Platform {
-    /// Brings the database to the head of a chain. Where the stored branch is not the chain's any more, it is forgotten first,
-    /// in the same transaction in which the first block after it is written down.
+    /// Brings the database to the head of a chain. A stored branch that is no longer the chain's is forgotten
+    /// first, in the same transaction in which the first block after it is written down.
     pub(super) fn follow(&self, side: &Side) -> Result<(), store::Error> {
         let shared = self.shared(side)?;
         let head = side.chain.head().number;

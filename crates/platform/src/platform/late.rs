@@ -5,9 +5,9 @@ use crate::api::clocks;
 use crate::store::subscriptions::Page;
 use std::time::Duration;
 
-/// How long before the end of the period time is left to post (s). A transaction on TRON lives for two minutes.
+/// Time left to post before the end of the period (s). A transaction on TRON lives for two minutes.
 const BEFORE_S: u64 = 20;
-/// How many of those that are due are looked at.
+/// The most due subscriptions that are looked at.
 const LOOKED_AT: u64 = 10_000;
 /// The setting with the time after which the period has passed (Unix s).
 const PASSED: &str = "late_until_s";

@@ -5,10 +5,10 @@ use crate::store;
 use crate::store::subscriptions::{Link, Purpose, Stage, Subscription, put_link};
 use alloy::primitives::keccak256;
 
-/// How long a link is good (s): a day, so that nobody has to hurry.
+/// Lifetime of a link (s): a day, so that nobody has to hurry.
 const LIFE_S: u64 = 86_400;
 
-/// What a merchant asks a link for.
+/// A merchant's request for a link.
 #[derive(Clone, Debug)]
 pub(crate) struct NewLink {
     pub(crate) chain: u32,
@@ -140,7 +140,7 @@ impl Platform {
         Ok(None)
     }
 
-    /// Whether all periods of a subscription have passed, at the head of its chain.
+    /// Returns true if all periods of a subscription have passed, at the head of its chain.
     fn has_ended(&self, subscription: &Subscription) -> Result<bool, store::Error> {
         let plan =
             self.store().plan(subscription.plan, subscription.chain, subscription.version)?;

@@ -26,7 +26,8 @@ impl Platform {
 
     /// Takes every withdrawal of a chain a step on.
     pub(super) fn pay_out(&self, side: &Side) -> Result<(), store::Error> {
-        // What is signed comes first: the pool has to know its nonces before another transfer takes the next one.
+        // The withdrawals that are signed already come first: the pool has to know their nonces before another
+        // transfer takes the next one.
         for withdrawal in self.store().withdrawals_in(side.id, Status::Confirming)? {
             self.follow_money(side, &withdrawal)?;
         }

@@ -8,7 +8,7 @@ use crate::store::plans::Plan;
 use alloy::signers::local::PrivateKeySigner;
 use sandbox_chains::town::wallet;
 
-/// What an admin proposes.
+/// A plan that an admin proposes.
 #[derive(Clone, Debug)]
 pub(crate) struct Proposal {
     pub(crate) plan: u64,
@@ -20,11 +20,11 @@ pub(crate) struct Proposal {
     /// 0 is without end.
     pub(crate) periods: u32,
     pub(crate) delay_s: u32,
-    /// Whether it is another version of a plan that there is.
+    /// True if the proposal is another version of an existing plan.
     pub(crate) again: bool,
 }
 
-/// Where a version of a plan stands on its chain.
+/// The state of a plan's version on its chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// The proposal is in no block yet.

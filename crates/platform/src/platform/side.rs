@@ -62,7 +62,7 @@ impl Side {
         self.ask_token(&Token::balanceOfCall { who })
     }
 
-    /// What the contract may take from a wallet (base units).
+    /// Returns the amount that the contract may take from a wallet (base units).
     pub(crate) fn allowance(&self, owner: Address) -> U256 {
         self.ask_token(&Token::allowanceCall { owner, spender: self.town.billing })
     }
@@ -72,7 +72,7 @@ impl Side {
         answer.ok().and_then(|bytes| U256::try_from_be_slice(&bytes)).unwrap_or_default()
     }
 
-    /// Where a version of a plan stands, by the contract.
+    /// Returns the state of a plan's version, by the contract.
     pub(crate) fn state_of(&self, plan: &Plan) -> State {
         let (mer_key, version) = (self.town.mer_key, plan.version);
         let call = Billing::planOfCall { merKey: mer_key, planId: plan.id, version };

@@ -1,7 +1,7 @@
 //! The user's steps on a link: confirm with a wallet, sign the agreement, authorise the allowance; or cancel.
 //!
-//! A built-in test wallet signs and sends here; a browser's own wallet is told what to send, and says what it sent. Where the user
-//! stands is read from the chain each time, so a page may be loaded again at any step.
+//! A built-in test wallet signs and sends here; a browser's own wallet is told what to send, and says what it sent.
+//! The user's step is read from the chain each time, so a page may be loaded again at any step.
 
 use super::dues::Dues;
 use super::{Platform, Side};
@@ -16,7 +16,7 @@ use alloy::signers::SignerSync as _;
 use alloy::sol_types::{SolCall, SolStruct as _, eip712_domain};
 use sandbox_chains::town::wallet;
 
-/// What a link is about.
+/// The subject of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) link: Link,
@@ -63,7 +63,7 @@ pub(crate) enum StepError {
     Refused(#[from] Refused),
 }
 
-/// What became of the transaction that was sent last from a page.
+/// The result of the transaction that was sent last from a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Last {
     None,
@@ -88,7 +88,8 @@ impl Case {
 }
 
 impl Platform {
-    /// What a link is about. A link that was used up is still known, so that its page can say how things stand.
+    /// Returns the subject of a link. A link that was used up is still known, so that its page can say how things
+    /// stand.
     pub(crate) fn case(&self, token: &str, purpose: Purpose) -> Result<Case, StepError> {
         let link = self.store().link(token)?.filter(|link| link.purpose == purpose);
         let link = link.ok_or(StepError::NoLink)?;
@@ -103,7 +104,7 @@ impl Platform {
         Ok(Case { link, subscription, side, plan: plan.ok_or(StepError::NoLink)?, stage, last })
     }
 
-    /// What became of the transaction that was sent last from a page, as far as it is written down.
+    /// Returns the result of the transaction that was sent last from a page, as far as it is written down.
     fn last(&self, side: &Side, tx: Option<&str>) -> Result<Last, store::Error> {
         let Some(hash) = tx.and_then(|hash| hash.parse::<B256>().ok()) else {
             return Ok(Last::None);
@@ -184,8 +185,9 @@ impl Platform {
         Ok(Order { to: side.town.billing, data: call.abi_encode().into() })
     }
 
-    /// Step 3: what the wallet has to send so that the contract may take up to `amount` (base units) in all. Where it may take something
-    /// already, the allowance is set to nothing first: the common dollar token refuses to be told otherwise.
+    /// Step 3: returns the transactions that the wallet has to send so that the contract may take up to `amount`
+    /// (base units) in all. An allowance that is not nothing is set to nothing first: the common dollar token
+    /// refuses any other change.
     pub(crate) fn authorisation(&self, case: &Case, amount: U256) -> Result<Vec<Order>, StepError> {
         match case.stage {
             Stage::Signed => self.open(case)?,
@@ -204,7 +206,7 @@ impl Platform {
         Ok(reset.into_iter().chain([amount]).map(order).collect())
     }
 
-    /// What is charged to the wallet of a case by one allowance: its subscription, and the others that live.
+    /// Returns the subscriptions that one allowance of a case's wallet pays for: its own, and the others that live.
     pub(crate) fn dues(&self, case: &Case) -> Result<Dues, StepError> {
         let wallet = case.link.wallet.as_deref().ok_or(StepError::NoWalletYet)?;
         let id = case.subscription.id;
@@ -212,15 +214,15 @@ impl Platform {
         Ok(Dues::new(&case.plan, others.into_iter().filter(|(other, _)| other.id != id).collect()))
     }
 
-    /// Whether a subscription is active, and the next charges of it and of all that its allowance pays for would find
-    /// too little allowed.
+    /// Returns true if a subscription is active, and the next charges of it and of all that its allowance pays for
+    /// would find too little allowed.
     pub(crate) fn has_lapsed(&self, case: &Case) -> bool {
         let allowed = case.wallet().map_or(U256::MAX, |owner| case.side.allowance(owner));
         let needed = self.dues(case).map(|dues| dues.of_periods(1)).unwrap_or_default();
         case.stage == Stage::Active && allowed < needed
     }
 
-    /// What the wallet has to send to cancel.
+    /// Returns the transaction that the wallet has to send to cancel.
     pub(crate) fn cancellation(&self, case: &Case) -> Result<Order, StepError> {
         self.open(case)?;
         if matches!(case.stage, Stage::Issued | Stage::Cancelled) {

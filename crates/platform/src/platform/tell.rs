@@ -1,4 +1,4 @@
-//! What is final becomes a callback: the bodies of part 6 of the interface.
+//! Makes callbacks of final events: the bodies of part 6 of the interface.
 
 use super::links::CALLBACKS_URL;
 use super::{Platform, SYMBOL, Side};
@@ -39,7 +39,8 @@ fn reason(number: u8) -> &'static str {
 }
 
 impl Platform {
-    /// Makes callbacks of what has become final on a chain. Whatever is told is marked so in the same transaction.
+    /// Makes callbacks of the events that have become final on a chain. Each event that is told is marked so in the
+    /// same transaction.
     pub(super) fn tell_final(&self, side: &Side) -> Result<(), store::Error> {
         let solid = side.chain.solid().number;
         let recharge_url = self.store().get(RECHARGE_URL)?;

@@ -8,7 +8,7 @@ use alloy::primitives::{Bytes, keccak256};
 use alloy::signers::local::PrivateKeySigner;
 use sandbox_chains::town::wallet;
 
-/// How often it is looked whether a block has the coins.
+/// Number of checks for a block with the coins before the wait ends.
 const PATIENCE: u32 = 100;
 
 impl Platform {

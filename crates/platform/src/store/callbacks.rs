@@ -12,7 +12,7 @@ pub(crate) struct Callback {
     pub(crate) id: i64,
     /// `subscriptionType`, `rechargeCallback` or `withdrawCallback`.
     pub(crate) kind: String,
-    /// What it speaks of: a number that people can look up.
+    /// Subject of the callback: a number that people can look up.
     pub(crate) subject: String,
     /// None if nobody told where to send it.
     pub(crate) url: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Try {
 }
 
 impl Try {
-    /// Whether the merchant took it.
+    /// Returns true if the merchant took the callback.
     pub(crate) fn succeeded(&self) -> bool {
         self.status == Some(200) && self.answer.trim() == "success"
     }

@@ -1,9 +1,9 @@
-//! What the chains told of subscriptions.
+//! The events of subscriptions that the chains told.
 
 use super::{Error, Store, int, uint};
 use rusqlite::{Connection, Row, params};
 
-/// What happened to a subscription on its chain.
+/// The kind of an event of a subscription on its chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The user signed up.
@@ -124,7 +124,7 @@ pub(crate) fn unauthorised(
     ids.collect()
 }
 
-/// What is final on a chain, up to a height, and no callback was made of yet.
+/// Returns the final events of a chain, up to a height, that no callback was made of yet.
 pub(crate) fn untold(connection: &Connection, chain: u32, solid: u64) -> Result<Vec<Told>, Error> {
     let select = "SELECT * FROM events WHERE told = 0 AND chain = ?1 AND block <= ?2 ORDER BY block, log, id";
     let mut statement = connection.prepare_cached(select)?;

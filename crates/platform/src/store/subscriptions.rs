@@ -20,7 +20,7 @@ pub(crate) struct Subscription {
     pub(crate) created_ms: u64,
 }
 
-/// What a link is for.
+/// The purpose of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Subscribe,
@@ -30,7 +30,7 @@ pub(crate) enum Purpose {
 /// A link that a merchant gave to a user.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
-    /// What stands in its address as `apiSign`.
+    /// Value of `apiSign` in the link's address.
     pub(crate) token: String,
     pub(crate) purpose: Purpose,
     pub(crate) subscribe_id: u64,
@@ -42,11 +42,11 @@ pub(crate) struct Link {
     pub(crate) wallet: Option<String>,
     /// The transaction that was sent last from its page.
     pub(crate) tx: Option<String>,
-    /// What the user is to be told of the last step.
+    /// Message to the user about the last step.
     pub(crate) note: Option<String>,
 }
 
-/// Where a subscription stands.
+/// The state of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Issued,
@@ -285,7 +285,7 @@ impl Store {
         Ok((count, list))
     }
 
-    /// Where a subscription stands by what its chain told.
+    /// Returns the state of a subscription by the events of its chain.
     pub(crate) fn stage(&self, id: u64) -> Result<Stage, Error> {
         let select = "SELECT kind FROM events WHERE subscribe_id = ?1 AND kind IN ('register', 'approve', 'cancel')";
         let connection = self.lock();
@@ -301,7 +301,8 @@ impl Store {
         })
     }
 
-    /// What a wallet has signed for on a chain and not cancelled, oldest first, with the plans.
+    /// Returns the subscriptions that a wallet has signed for on a chain and not cancelled, oldest first, with the
+    /// plans.
     pub(crate) fn paid_by(
         &self,
         wallet: &str,
@@ -341,7 +342,7 @@ impl Store {
     }
 }
 
-/// What time it is on the chains (Unix s).
+/// The present time on the chains (Unix s).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
     /// The id of the first chain.

@@ -44,7 +44,7 @@ fn user(connection: &Connection, row: &Row<'_>) -> Result<User, Error> {
     })
 }
 
-/// Whose deposit address this is.
+/// Returns the wallet whose deposit address this is.
 pub(crate) fn at(
     connection: &Connection,
     chain: u32,

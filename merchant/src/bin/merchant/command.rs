@@ -19,12 +19,12 @@ use crate::output::{Failure, Output};
 use crate::settings::Settings;
 use clap::Subcommand;
 
-/// What every command is given.
+/// The input of every command.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// What the program was told.
+    /// The settings of the program.
     pub(crate) settings: Settings,
-    /// Where the answer goes.
+    /// The output for the answer.
     pub(crate) output: Output,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     /// Users with recharge addresses.
     #[command(subcommand)]
     User(user::User),
-    /// What is due.
+    /// The subscriptions that are due.
     #[command(subcommand)]
     Chargeable(chargeable::Chargeable),
     /// All subscriptions.
@@ -62,7 +62,7 @@ pub(crate) enum Command {
     Signer(signer::Signer),
     /// Receive callbacks, keep them, and hand them on.
     Inbox(merchant::inbox::InboxOptions),
-    /// What the inbox has kept.
+    /// The events that the inbox has kept.
     #[command(subcommand)]
     Events(events::Events),
     /// Bill what is due, and reconcile what came of it.

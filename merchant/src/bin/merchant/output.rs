@@ -1,5 +1,5 @@
-//! How a command answers: a table for people or JSON for programs on standard output, failures in
-//! words on standard error.
+//! The answer of a command: a table for people or JSON for programs on standard output, failures in words on
+//! standard error.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use merchant::CallError;
@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-/// Where answers go.
+/// The output for answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     /// As JSON.
@@ -109,7 +109,7 @@ impl Output {
     }
 }
 
-/// What a column shows for something that may be missing.
+/// Returns the text of a column for something that may be missing.
 pub(crate) fn or_dash<T: ToString>(value: Option<&T>) -> String {
     value.map(T::to_string).filter(|text| !text.is_empty()).unwrap_or_else(|| "-".to_owned())
 }
@@ -128,7 +128,7 @@ fn json<T: Serialize>(value: &T) -> Result<(), Failure> {
 
 fn line(text: &str) -> Result<(), Failure> {
     match writeln!(io::stdout(), "{text}") {
-        // Whoever reads has read enough: `merchant … | head`.
+        // The reader has read enough: `merchant … | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }

@@ -1,4 +1,4 @@
-//! What the program is told: a file, the environment on top, and every fault in both at once.
+//! The settings of the program: a file, the environment on top, and every fault in both at once.
 //!
 //! A command asks for the sections that it needs; a section that is there is read whether it is
 //! needed or not, so that a fault is heard of early.
@@ -24,7 +24,7 @@ use crate::output::Failure;
 
 /// Read when `--config` is not given, if it is there.
 const USUAL_FILE: &str = "merchant.toml";
-/// What the names of the environment variables begin with.
+/// Prefix of the names of the environment variables.
 const PREFIX: &str = "MERCHANT__";
 
 /// The whole configuration.
@@ -70,9 +70,9 @@ struct Callbacks {
 /// `[inbox]`.
 #[derive(Clone, Debug)]
 pub(crate) struct Inbox {
-    /// Where its private side is, for the scheduler.
+    /// Address of the inbox's private side, for the scheduler.
     pub(crate) url: Option<String>,
-    /// Who may use its private side.
+    /// Credentials for the inbox's private side.
     pub(crate) credentials: Credentials,
     /// The merchant's own address, and the secret that events are signed with.
     pub(crate) onward: Option<(String, OnwardSecret)>,
@@ -148,7 +148,7 @@ impl Settings {
             .map_err(|error| Failure::Known(error.into()))
     }
 
-    /// Who may send callbacks: whoever knows the platform's secret.
+    /// Builds the receiver of callbacks: anybody who knows the platform's secret may send them.
     pub(crate) fn receiver(&self, clock: Arc<dyn Clock>) -> Result<Receiver, Failure> {
         let known = [Some(self.platform()?.credentials.clone()), self.callbacks.former.clone()];
         let known: Vec<_> = known.into_iter().flatten().collect();
@@ -164,7 +164,7 @@ impl Settings {
         self.inbox.as_ref()
     }
 
-    /// Whether there is a section for the Signer.
+    /// Returns true if there is a section for the Signer.
     pub(crate) fn has_signer(&self) -> bool {
         self.signer.is_some()
     }
@@ -215,7 +215,7 @@ fn signer(mut section: Section<'_>) -> Option<Signer> {
     Some(Signer { url: url?, tls: tls?, credentials: credentials?, timeout })
 }
 
-/// Whom to believe at `url`, and what to show there; none where something is wrong with it.
+/// Reads the authorities to believe at `url`, and the identity to show there; none if something is wrong with them.
 fn tls(section: &mut Section<'_>, url: Option<&str>) -> Option<Tls> {
     type With = fn(Tls, &[u8]) -> Result<Tls, TlsError>;
     let files: [(_, With); 2] =

@@ -9,9 +9,9 @@ use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::str::FromStr;
 
-/// How far a reader has come. The digest covers every event up to the position and the file that they
-/// are in, so that the place of another file, or of a copy that has parted from this one, is recognised.
-/// As text: `17-9f86d081884c7d659a2feaa0c55ad015`.
+/// The place that a reader has reached. The digest covers every event up to the position and the file that they are
+/// in, so that the place of another file, or of a copy that has parted from this one, is recognised. As text:
+/// `17-9f86d081884c7d659a2feaa0c55ad015`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Of the last event that was read; 0 before the first.
@@ -38,7 +38,7 @@ impl Place {
         Self { position: self.position.saturating_add(1), digest: short(digest) }
     }
 
-    /// Whether it is a place of this feed.
+    /// Returns true if this is a place of this feed.
     fn is_of(&self, conn: &Connection) -> rusqlite::Result<bool> {
         let known: Option<String> = conn
             .prepare_cached("SELECT place FROM event WHERE position = ?1")?
@@ -89,11 +89,11 @@ pub(crate) struct Row {
     pub(crate) received_at: i64,
     /// Of a billing event: what the chain says.
     pub(crate) outcome: Option<Box<RawValue>>,
-    /// How often it was delivered to the inbox.
+    /// Number of deliveries of the event to the inbox.
     pub(crate) deliveries: i64,
-    /// How many of those deliveries said something else.
+    /// Number of those deliveries that said something else.
     pub(crate) conflicts: i64,
-    /// Whether it is handed on again because a person asked for it.
+    /// True if the event is handed on again because a person asked for it.
     pub(crate) is_replay: bool,
     /// As the platform, or the scheduler, wrote it.
     pub(crate) payload: Option<Box<RawValue>>,
@@ -106,7 +106,7 @@ pub(crate) struct Row {
     pub(crate) replays: i64,
 }
 
-/// How many events there are of each push state, unreleased ones under `held`.
+/// Number of events in each push state, unreleased ones under `held`.
 pub(crate) type Stand = Vec<(String, i64)>;
 
 /// The columns that [`row`] reads.
@@ -135,7 +135,7 @@ pub(super) fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     })
 }
 
-/// What is stored was JSON when it came in.
+/// Returns the stored text as JSON, which it was when it came in.
 fn raw(text: String) -> Option<Box<RawValue>> {
     RawValue::from_string(text).ok()
 }
@@ -180,7 +180,7 @@ impl Shelf {
         .await
     }
 
-    /// How everything stands.
+    /// The present counts by state.
     pub(crate) async fn stand(&self) -> Result<Stand, ShelfFailed> {
         self.run(|t| {
             let sql = "SELECT coalesce(push, 'held'), count(*) FROM event GROUP BY push";

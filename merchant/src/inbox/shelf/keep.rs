@@ -6,7 +6,7 @@ use super::feed::Place;
 use crate::inbox::incoming::{Incoming, same};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// What became of something that came in.
+/// The result of keeping something that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     /// It is new.

@@ -16,7 +16,7 @@ pub(crate) struct Unchecked {
     pub(crate) looks: u32,
 }
 
-/// What a look at one event came to.
+/// The result of a look at one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The chain's answer.
@@ -66,8 +66,8 @@ impl Shelf {
         .await
     }
 
-    /// What the looks at events of one transaction came to, in one commit: whom the chain has decided
-    /// about may be told, with what waits behind it; the others are looked at again.
+    /// Stores the results of the looks at events of one transaction, in one commit: an event that the chain has
+    /// decided about may be told, with the events that wait behind it; the others are looked at again.
     pub(crate) async fn looked(&self, looks: Vec<(Unchecked, Verdict)>) -> Result<(), ShelfFailed> {
         self.run(move |t| {
             looks.iter().try_for_each(|(one, verdict)| match verdict {

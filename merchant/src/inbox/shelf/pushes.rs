@@ -30,7 +30,7 @@ impl Shelf {
         .await
     }
 
-    /// What became of a try.
+    /// Stores the result of a try.
     pub(crate) async fn pushed(
         &self,
         parcel: &Parcel,

@@ -110,7 +110,7 @@ impl Book {
         })
     }
 
-    /// How many batches were posted and have no verdict still, by what was heard last.
+    /// Returns the number of batches that were posted and have no verdict still, by the last message heard.
     pub(crate) fn unheard_of(&self) -> Result<Vec<(i64, String)>, StoreError> {
         let sql = "SELECT count(*), coalesce(last, '') FROM batch
                    WHERE state = 'planned' AND tries > 0 GROUP BY last";
@@ -150,7 +150,7 @@ impl Book {
         })
     }
 
-    /// How many entries a chain takes in one request, if it refused more a while ago.
+    /// Returns the number of entries that a chain takes in one request, if it refused more a while ago.
     pub(crate) fn ceiling(
         &self,
         chain: i64,

@@ -15,8 +15,8 @@ pub(crate) struct Callback {
     pub(crate) who: Who,
 }
 
-/// What a record says about whom it is about. Callbacks and list entries name the same subscription
-/// by different fields, and which ones they carry is the platform's affair.
+/// The fields of a record that say which subscription it is about. Callbacks and list entries name the same
+/// subscription by different fields, and the platform decides which ones they carry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Who {
     pub(crate) chain: Option<i64>,
@@ -26,7 +26,7 @@ pub(crate) struct Who {
     pub(crate) trade_no: Option<String>,
 }
 
-/// Whether two records are about the same subscription.
+/// The comparison of two records: whether they are about the same subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Likeness {
     /// A field that names a subscription is the same in both.
@@ -60,7 +60,8 @@ fn differ<T: PartialEq>(one: Option<T>, two: Option<T>) -> bool {
 }
 
 impl Book {
-    /// How far the inbox's feed has been read, as the inbox calls it. Empty: nothing has been read.
+    /// Returns the cursor up to which the inbox's feed has been read, as the inbox spells it. Empty: nothing has
+    /// been read.
     pub(crate) fn cursor(&self) -> Result<String, StoreError> {
         let known = self
             .store

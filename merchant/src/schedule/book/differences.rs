@@ -1,4 +1,4 @@
-//! Where the three books differ, as the tables tell it.
+//! The differences between the three books, as the tables tell them.
 
 use super::{Book, outbox, standings};
 use crate::schedule::reconcile::{Change, Difference, Kind, compare};
@@ -9,8 +9,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use strum::IntoEnumIterator;
 
-/// For each kind, the query that finds (subject, since when) where that is before `?1`. What has not lasted
-/// is not read: there may be one for everybody who is due.
+/// Returns, for each kind, the query that finds (subject, since when) where that is before `?1`. A difference that
+/// has not lasted is not read: there may be one for everybody who is due.
 pub(super) fn query(kind: Kind) -> &'static str {
     match kind {
         Kind::ChargedWithoutCallback => {

@@ -17,7 +17,7 @@ pub(crate) struct Flight {
     pub(crate) looks: u32,
 }
 
-/// What a look at the Signer's status showed.
+/// The result of a look at the Signer's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// Not final. With every hash that the transaction has had.
@@ -85,7 +85,7 @@ impl Book {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How many transactions are followed, and when the next is due for a look.
+    /// Returns the number of transactions that are followed, and the time when the next is due for a look.
     pub(crate) fn open_flights(&self) -> Result<(i64, Option<i64>), StoreError> {
         let sql = "SELECT count(*), min(next_ms) FROM flight";
         let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -168,8 +168,8 @@ fn unknown(conn: &Connection, flight: &Flight, now_ms: i64, rules: &Rules) -> ru
     conn.execute("DELETE FROM flight WHERE tx_hash = ?1", [&flight.tx_hash]).map(drop)
 }
 
-/// Whether the book has it as charged already. The Signer names a transaction again when a subscription that the list still has
-/// is posted again.
+/// Returns true if the book has this charge already. The Signer names a transaction again when a subscription that
+/// the list still has is posted again.
 fn is_charged(conn: &Connection, key: Key, hash: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM charge
                WHERE tx_hash = ?1 AND chain = ?2 AND id = ?3 AND state = 'charged')";

@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) due: Vec<Due>,
-    /// Whether every entry could be read: only then is what is missing no longer listed.
+    /// True if every entry could be read: only then is a missing subscription no longer listed.
     pub(crate) whole: bool,
 }
 
-/// What a run may post, by chain, and why it leaves out the rest.
+/// The subscriptions that a run may post, by chain, and the reasons for leaving out the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Admitted {
     pub(crate) post: BTreeMap<i64, Vec<Member>>,

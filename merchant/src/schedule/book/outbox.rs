@@ -1,4 +1,4 @@
-//! What the merchant is told: written with the change that it tells of, kept until the inbox has it.
+//! The letters to the merchant: written with the change that they tell of, kept until the inbox has them.
 
 use super::Book;
 use crate::store::StoreError;
@@ -32,7 +32,7 @@ impl Book {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How many letters are not sent.
+    /// Returns the number of letters that are not sent.
     pub(crate) fn waiting_letters(&self) -> Result<i64, StoreError> {
         let sql = "SELECT count(*) FROM outbox WHERE sent = 0";
         Ok(self.store.conn().prepare_cached(sql)?.query_row([], |row| row.get(0))?)

@@ -1,5 +1,5 @@
-//! What is settled leaves the state after some time. Every subscription keeps its one row, and
-//! whatever is open, differs or was not told stays as long as it does.
+//! Settled records leave the state after some time. Every subscription keeps its one row, and any record that is
+//! open, differs or was not told stays as long as it does.
 
 use super::{Book, meta, set_meta};
 use crate::schedule::rules::Rules;
@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 
 /// When it was last done, Unix milliseconds.
 const DONE: &str = "pruned_ms";
-/// How often at most, milliseconds.
+/// Shortest time between two prunings, milliseconds.
 const DAY_MS: i64 = 86_400_000;
 
 impl Book {

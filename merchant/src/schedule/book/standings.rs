@@ -11,12 +11,12 @@ use serde::Serialize;
 /// Which subscription: the platform's chain id and the subscription's.
 pub(super) type Key = (i64, i64);
 
-/// What is heard about one subscription at one time.
+/// The news about one subscription at one time.
 #[derive(Debug)]
 pub(super) struct News<'a> {
     pub(super) key: Key,
     pub(super) heard: Heard,
-    /// Whether the merchant was told of this very charge before.
+    /// True if the merchant was told of this very charge before.
     pub(super) is_told: bool,
     pub(super) now_ms: i64,
     pub(super) rules: &'a Rules,

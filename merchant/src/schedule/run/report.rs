@@ -1,9 +1,9 @@
-//! What one run did, on one line.
+//! The report of one run, on one line.
 
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 
-/// What one run did. Its `Display` is the line that `merchant schedule` prints.
+/// The report of one run. Its `Display` is the line that `merchant schedule` prints.
 #[derive(Clone, Debug, Default)]
 pub struct RunReport {
     /// Its number, counted in the state from 1.
@@ -28,7 +28,7 @@ pub struct RunReport {
     pub open: i64,
     /// Differences between the books that have a name.
     pub differences: u64,
-    /// What could not be done.
+    /// Tasks that could not be done.
     pub faults: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What goes on between runs: outcomes are followed, callbacks read, books compared, letters sent.
+//! The work between runs: outcomes are followed, callbacks read, books compared, letters sent.
 
 use super::super::ScheduleError;
 use super::super::answer::look;
@@ -12,13 +12,13 @@ use crate::signer::SignerClient;
 use futures_util::{StreamExt as _, stream};
 use tracing::{info, warn};
 
-/// How many transactions are asked about at once.
+/// Number of transactions that are asked about at once.
 const LOOKS_AT_ONCE: usize = 16;
-/// How many letters go to the inbox in one request.
+/// Number of letters that go to the inbox in one request.
 const LETTERS: u32 = 200;
 
 impl Scheduler {
-    /// Follows, reads, compares and tells. What a peer did not answer waits for the next time.
+    /// Follows, reads, compares and tells. A question that a peer did not answer waits for the next time.
     pub(in crate::schedule) async fn tend(
         &mut self,
         report: &mut RunReport,

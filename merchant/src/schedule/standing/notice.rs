@@ -1,10 +1,10 @@
-//! What the merchant is told, and when. Pure.
+//! The notices to the merchant, and their times. Pure.
 
 use super::super::rules::Rules;
 use super::{Advice, Decline, Pause, Standing};
 use serde::Serialize;
 
-/// What the merchant is told about one subscription.
+/// A notice to the merchant about one subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
 pub(crate) enum Notice {
@@ -24,7 +24,7 @@ pub(crate) enum Notice {
     Unproven { tx_hash: String },
 }
 
-/// How a time of waiting for a customer ended.
+/// The end of a time of waiting for a customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum End {
@@ -35,7 +35,7 @@ pub(crate) enum End {
     OtherReason,
 }
 
-/// Whether the merchant hears of this pause now: once for each code and period of waiting, customers
+/// Returns the notice if the merchant hears of this pause now: once for each code and period of waiting, customers
 /// are reminded at growing pauses, and a passing trouble becomes an alarm when it does not pass.
 pub(super) fn due_notice(pause: &Pause, now_ms: i64, rules: &Rules) -> Option<Notice> {
     let decline = pause.decline.clone();
@@ -62,7 +62,7 @@ pub(super) fn due_notice(pause: &Pause, now_ms: i64, rules: &Rules) -> Option<No
     }
 }
 
-/// Whoever was told that the customer must act is told how it ended.
+/// Returns the notice of the end, for a merchant who was told that the customer must act.
 pub(super) fn settled(before: &Standing, end: End) -> Vec<Notice> {
     match before.pause() {
         Some(pause) if pause.decline.advice == Advice::User && pause.told > 0 => {

@@ -1,10 +1,10 @@
-//! Where a subscription stands, for people and for other programs.
+//! The standing of a subscription, for people and for other programs.
 
 use super::{Decline, Standing};
 use crate::time::UnixSeconds;
 use std::fmt;
 
-/// Where a subscription stands.
+/// The state of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whereabouts {
     /// `free`, `planned`, `billing`, `paused`, `charged`, `stopped` or `unproven`.

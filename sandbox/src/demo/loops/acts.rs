@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 /// The plan of the loop.
 const PLAN: i64 = 21;
-/// Who subscribes and deposits.
+/// The user who subscribes and deposits.
 const USER: &str = "user-1001";
-/// How long the Signer may take to see a final block, or a chain whose time was moved.
+/// Time the Signer may take to see a final block, or a chain whose time was moved.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often it is asked.
+/// Interval between two queries of the Signer.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Loop<'_> {
@@ -66,7 +66,7 @@ impl Loop<'_> {
         Ok(number)
     }
 
-    /// Whether a callback came for an order.
+    /// Records as a step that a callback for an order arrived, or that none did.
     async fn told(&mut self, of: (&'static str, &'static str), number: &str, kind: &str) {
         let heard = self.merchant.heard("subscriptionType", &json!(kind)).await;
         let held = heard.as_ref().is_some_and(|body| body["outTradeNo"] == number);
@@ -74,7 +74,7 @@ impl Loop<'_> {
         self.step(of, held, if held { &saw } else { "no callback" });
     }
 
-    /// What is due of the user.
+    /// Returns the subscription of the user that is due, if any.
     async fn due(&self) -> Result<Option<Value>, Error> {
         let due = self.merchant.due().await?;
         let mine =
@@ -115,7 +115,8 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// The scheduler runs once, over everything that is due on both chains. Where it has one subscription then.
+    /// Runs the scheduler once over everything due on both chains, and returns the state of one subscription after
+    /// that.
     async fn schedule(&self, due: &Value) -> Result<Whereabouts, Error> {
         let run = self.scheduler.run().await?;
         self.paper.line(&format!("      {run}"));
@@ -123,7 +124,7 @@ impl Loop<'_> {
         self.scheduler.whereabouts(self.side.chain, id)
     }
 
-    /// What became of a billing in the end. Blocks are made meanwhile.
+    /// Returns the final state of a billing. Blocks are made meanwhile.
     async fn decided(&self, hash: &str) -> Result<String, Error> {
         let began = Instant::now();
         self.finalise().await?;

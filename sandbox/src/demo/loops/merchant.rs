@@ -19,7 +19,7 @@ pub(crate) struct Merchant {
     credentials: Credentials,
     http: reqwest::Client,
     admin_url: String,
-    /// Where callbacks go.
+    /// URL that callbacks are sent to.
     pub(super) notify_url: String,
     heard: Arc<Mutex<Vec<Value>>>,
 }

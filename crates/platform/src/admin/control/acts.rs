@@ -9,7 +9,7 @@ use crate::store::subscriptions::{Purpose, Stage};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
 
-/// How often it is looked whether the chain has taken a step.
+/// Number of checks for a step of the chain before the wait ends.
 const PATIENCE: u32 = 150;
 
 /// Lets something go wrong.
@@ -86,7 +86,7 @@ pub(super) fn biller(desk: &Desk, body: &Value) -> Result<(), String> {
     Platform::let_bill(side, input::text(body, "account")?).map_err(words)
 }
 
-/// What an address or a tester holds of the chain's token.
+/// Returns the balance of an address or a tester in the chain's token.
 pub(super) fn balance(desk: &Desk, body: &Value) -> Result<Value, String> {
     let side = input::side(&desk.platform, body)?;
     let who = Platform::address_named(side, input::text(body, "of")?).map_err(words)?;

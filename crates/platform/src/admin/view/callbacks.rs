@@ -6,7 +6,7 @@ use crate::pages::{badge, long};
 use crate::store;
 use maud::{Markup, html};
 
-/// How many are shown.
+/// The most callbacks that are shown.
 const SHOWN: u32 = 200;
 
 /// The newest callbacks that have what is sought in them.

@@ -99,7 +99,7 @@ fn none(id: i64, which: &str) -> Failure {
     Failure::words(format!("there is no event {id} that {which}"))
 }
 
-/// What the chain says of a billing, or what the scheduler tells.
+/// Returns the chain's verdict on a billing, or the scheduler's message.
 fn outcome(line: &EventLine) -> String {
     let told = match line.outcome.as_ref() {
         Some(outcome) => words(outcome, ["state", "code"]),

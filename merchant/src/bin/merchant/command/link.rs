@@ -32,13 +32,13 @@ pub(crate) enum Link {
     },
 }
 
-/// Where the user and the callbacks go.
+/// The addresses for the user and the callbacks.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Ways {
-    /// Where the user is sent afterwards.
+    /// Address that the user is sent to afterwards.
     #[arg(long)]
     redirect: String,
-    /// Where callbacks go: public, HTTPS.
+    /// Public HTTPS address for callbacks.
     #[arg(long)]
     notify: String,
 }

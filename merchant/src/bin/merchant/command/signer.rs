@@ -7,7 +7,7 @@ use merchant::types::ChainId;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Signer {
-    /// What became of a billing.
+    /// The outcome of a billing.
     Status {
         /// Its transaction hash or request id.
         id: String,

@@ -33,16 +33,16 @@ pub(crate) struct Apply {
     /// The platform's id of the currency (`merchant currency list`).
     #[arg(long)]
     currency: CurrencyId,
-    /// Who is paid.
+    /// Address that is paid.
     #[arg(long)]
     to: String,
-    /// How much, as a decimal: 10.5.
+    /// The amount, as a decimal: 10.5.
     #[arg(long)]
     amount: Decimal,
     /// Your own number of this payment (`outTradeNo`): unique for ever.
     #[arg(long)]
     trade: String,
-    /// Where the callback goes: public, HTTPS.
+    /// Public HTTPS address for the callback.
     #[arg(long)]
     notify: Option<String>,
 }
