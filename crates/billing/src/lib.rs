@@ -1,7 +1,4 @@
-//! The vocabulary of a charge: what is asked, why it may be refused, what can become of it, and
-//! what to do next.
-//!
-//! Pure. No clock, no socket, no database; depends on nothing else in the crate.
+#![doc = include_str!("../README.md")]
 
 mod admitted;
 mod assign;
