@@ -1,9 +1,4 @@
-//! The rules of what may be signed. Denies by default, and looks twice: early at the charges, so that nobody is
-//! asked in vain, and last at the final bytes, read again as a node would read them.
-//!
-//! Pure: no clock, socket or database. The journal keeps the sums of a day and compares them in the
-//! commit; a key signs nothing but what is [`Approved`]: what [`Policy::approve`] compared with a batch, or
-//! [`Policy::approve_again`] with a transaction that the key has signed before.
+#![doc = include_str!("../README.md")]
 
 mod approval;
 mod count;
