@@ -1,7 +1,4 @@
-//! The contract profile: how the billing contract is called, as configuration.
-//!
-//! Parameter names are entry field names. Everything is checked when the configuration is loaded;
-//! afterwards a profile only turns values into bytes and bytes into values. It asks no node.
+#![doc = include_str!("../README.md")]
 
 mod abi;
 mod call;
