@@ -1,7 +1,4 @@
-//! The configuration of the Signer at start: one validated value, and every fault in it at once.
-//!
-//! The only part of the crate that reads the environment. It opens no key, asks no node and judges
-//! no contract signature: `keys` and `chain` do that with what they are given here.
+#![doc = include_str!("../README.md")]
 
 mod asking;
 mod billing;
