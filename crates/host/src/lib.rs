@@ -1,4 +1,4 @@
-//! The Signer's requests to the machine: its clock, files that their owner alone reads, and TLS.
+#![doc = include_str!("../README.md")]
 
 pub mod clock;
 pub mod owner_only;
