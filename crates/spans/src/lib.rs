@@ -1,8 +1,4 @@
-//! The spans of a charge: what a request did and how long that took, and what became of its billing later,
-//! in whatever process that is. A billing keeps its place in the trace in the journal.
-//!
-//! No spans are made where nothing receives them ([`send_to`] was never called). Attributes hold nothing that
-//! `/metrics` and the log would not show: no key, wallet or URL.
+#![doc = include_str!("../README.md")]
 
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{
