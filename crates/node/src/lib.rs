@@ -1,5 +1,4 @@
-//! One way to ask, whoever is asked: the seam to the network, the nodes of a chain, which of them are
-//! fit to be asked, and how many have to say the same before it counts. Knows no chain family.
+#![doc = include_str!("../README.md")]
 
 mod agree;
 mod allowance;
