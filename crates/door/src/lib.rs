@@ -1,16 +1,4 @@
-//! The door of a server: it accepts connections, reads bodies and shares out places, so that nobody takes what
-//! is another's. Knows nothing of what is served.
-//!
-//! | module | what it owns |
-//! | --- | --- |
-//! | `serve` | accepting connections, and what is spoken on each |
-//! | `crowd` | who has to go when a room is full. Pure |
-//! | `connections` | the connections that are open, and who is known at which address |
-//! | `handshakes` | TLS, so many at once |
-//! | `arrivals` | bodies on their way in |
-//! | `patient` | answers that nobody reads |
-//! | `shares` | places for work, so many for each name |
-//! | `lines` | log lines, so many for each name |
+#![doc = include_str!("../README.md")]
 
 mod arrivals;
 mod connections;
