@@ -1,4 +1,4 @@
-//! The one design of all pages: what browsers are given besides a page itself.
+#![doc = include_str!("../README.md")]
 
 /// The stylesheet of every page.
 pub const STYLE: &str = include_str!("style.css");
