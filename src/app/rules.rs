@@ -1,6 +1,6 @@
 //! The rules for open batches, from a chain's configuration.
 
-use billing::{Again, Rules};
+use billing::{Again, Place, Rules};
 use config::{FamilyConfig, Replacement};
 use std::time::Duration;
 
@@ -16,12 +16,14 @@ pub(super) fn rules(family: &FamilyConfig) -> Rules {
                     cancel_after_ms: give_up_after.map(millis),
                 },
             };
-            Rules { offer_again_ms: millis(evm.rebroadcast_interval), again }
+            let offer_again_ms = millis(evm.rebroadcast_interval);
+            Rules { offer_again_ms, again, place: Place::Nonce }
         }
         FamilyConfig::Tvm(tvm) => {
             let within_ms = millis(tvm.retry_within);
             let again = Again::Renew { most: tvm.max_attempts, within_ms };
-            Rules { offer_again_ms: millis(tvm.rebroadcast_interval), again }
+            let offer_again_ms = millis(tvm.rebroadcast_interval);
+            Rules { offer_again_ms, again, place: Place::Free }
         }
     }
 }

@@ -46,7 +46,7 @@ pub struct EventRow {
     pub row: i64,
     /// When it was written down, Unix seconds of the Signer's clock.
     pub at: i64,
-    /// What happened.
+    /// The event.
     pub event: String,
     /// The platform's id of the chain.
     pub chain_id: Option<u32>,

@@ -136,16 +136,28 @@ pub struct Rules {
     pub offer_again_ms: u64,
     /// When to sign another transaction for a batch.
     pub again: Again,
+    /// The protection of an open batch against a second transaction for its charges.
+    pub place: Place,
+}
+
+/// The protection of an open batch against a second transaction for its charges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The nonce: of all transactions with it the chain takes one.
+    Nonce,
+    /// None (TRON): a transaction that the journal does not know lands beside the batch.
+    Free,
 }
 
 impl Rules {
-    /// While it is not settled that the journal knows everything that its account did. A forgotten transaction may
-    /// renew a batch whose known ones are dead: another would be one too many.
+    /// The rules while it is not settled that the journal knows everything that its account did. On TRON a forgotten
+    /// transaction may have charged what an open batch charges, or may renew it: so the batch is neither offered nor
+    /// renewed.
     #[must_use]
     pub fn until_all_is_known(self) -> Self {
-        match self.again {
-            Again::Renew { .. } => Self { again: Again::Never, ..self },
-            Again::Never | Again::Replace { .. } => self,
+        match self.place {
+            Place::Nonce => self,
+            Place::Free => Self { again: Again::Never, offer_again_ms: u64::MAX, ..self },
         }
     }
 }

@@ -116,7 +116,7 @@ pub struct FeedEvent {
     pub place: FeedPlace,
     /// When it was written, Unix ms.
     pub at_ms: i64,
-    /// What happened.
+    /// The event.
     pub kind: FeedKind,
     /// The chain, by the id that it has now; none where all are concerned.
     pub chain: Option<PlatformChainId>,

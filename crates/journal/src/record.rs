@@ -121,7 +121,7 @@ pub struct Billing {
     pub caller: Option<AskedBy>,
     /// The span of the request, where somebody followed traces.
     pub trace: Option<SpanPlace>,
-    /// Where it stands.
+    /// The batch's state.
     pub state: BatchState,
     /// When it was accepted, Unix ms.
     pub accepted_ms: i64,

@@ -34,7 +34,7 @@ pub struct Point {
 /// A block as it is stored, from which it can be made again.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// Where it stands.
+    /// The block's place in the chain.
     pub point: Point,
     /// Number of reorganisations before it.
     pub forks: u64,

@@ -130,7 +130,7 @@ pub fn replay(seed: u64, what: &Campaign) -> Result<Replay, String> {
 pub struct Replay {
     /// The law that was broken, if one was.
     pub broken: Option<String>,
-    /// What happened.
+    /// The events of the history.
     pub lines: Vec<String>,
     /// The digest of all of it: the same for the same seed.
     pub digest: u64,

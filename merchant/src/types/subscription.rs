@@ -159,7 +159,7 @@ impl fmt::Display for SubscriptionType {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionCallback {
-    /// What happened.
+    /// The kind of the change.
     pub subscription_type: SubscriptionType,
     /// The order's id.
     pub out_trade_no: String,

@@ -22,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) chain: &'static str,
     /// The parts of the interface that it belongs to.
     pub(crate) section: &'static str,
-    /// What happened.
+    /// The event.
     pub(crate) step: &'static str,
     /// True if the step went as expected.
     pub(crate) held: bool,

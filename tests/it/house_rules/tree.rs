@@ -36,6 +36,7 @@ pub(super) fn everything() -> Vec<PathBuf> {
 /// Every document that speaks of the tree.
 pub(super) fn documents() -> Vec<PathBuf> {
     let mut found = files(&root().join("docs"), "md");
+    found.extend(files(&root().join("crates"), "md"));
     let pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
     found.extend(pages.map(|page| root().join(page)).into_iter().filter(|page| page.exists()));
     found

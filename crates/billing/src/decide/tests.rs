@@ -17,7 +17,7 @@ const NOW: Memory =
     Memory { since_offer_ms: 0, since_attempt_ms: 0, since_accepted_ms: 0, objection: None };
 
 fn rules(again: Again) -> Rules {
-    Rules { offer_again_ms: 10_000, again }
+    Rules { offer_again_ms: 10_000, again, place: Place::Nonce }
 }
 
 fn slot(kinds: &[AttemptKind]) -> Slot {
@@ -232,9 +232,13 @@ fn what_one_node_alone_shows_in_a_block_is_offered_on_and_never_replaced() {
 }
 
 #[test]
-fn while_something_may_be_forgotten_nothing_is_renewed() {
-    let rules = |again| Rules { offer_again_ms: 1, again };
+fn while_something_may_be_forgotten_nothing_is_renewed_or_offered_where_no_nonce_protects_it() {
     let renew = Again::Renew { most: 2, within_ms: 1 };
-    assert_eq!(rules(renew).until_all_is_known(), rules(Again::Never));
-    assert_eq!(rules(Again::Never).until_all_is_known(), rules(Again::Never));
+    let free = Rules { offer_again_ms: 1, again: renew, place: Place::Free };
+    let absent = |rules| next_step(&bills(1), Sighting::Absent(Standing::Fair), LATER, rules);
+    assert_eq!(absent(free), Step::OfferAgain);
+    assert_eq!(absent(free.until_all_is_known()), Step::Wait);
+    assert_eq!(free.until_all_is_known().again, Again::Never);
+    let nonce = Rules { place: Place::Nonce, ..free };
+    assert_eq!(nonce.until_all_is_known(), nonce);
 }

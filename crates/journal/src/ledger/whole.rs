@@ -28,7 +28,7 @@ pub enum LedgerLine {
 }
 
 impl LedgerLine {
-    /// Where it stands.
+    /// Returns the line's place in the ledger.
     pub fn place(&self) -> LedgerPlace {
         match self {
             Self::Charge(entry) => entry.place(),
