@@ -1,7 +1,4 @@
-//! The journal: claims, positions, signed bytes and history, on disk before anything is sent.
-//!
-//! One commit stands between a request and a byte on the wire. Before it nothing happened; after
-//! it the transaction counts as public. One thread owns the file; this is its handle.
+#![doc = include_str!("../README.md")]
 
 mod accept;
 mod audit;
