@@ -1,10 +1,4 @@
-//! Private keys: how they come in, and the one thing that can be done with them.
-//!
-//! A [`Key`] signs digests for one address. Either the key is here: loaded once, in one place in memory, wiped when
-//! it is dropped. Or it is elsewhere, in a store that signs with it and never hands it out. The key itself cannot
-//! be asked for: no text, log, error or Debug print made here holds any part of a key. Another module decides what
-//! may be signed: only the policy makes the proof that a signature needs. This module never sees a transaction or a
-//! chain.
+#![doc = include_str!("../README.md")]
 
 mod apart;
 mod aws;
