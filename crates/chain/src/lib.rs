@@ -1,6 +1,4 @@
-//! The engine's view of a chain, whatever its family: read, check, draft, deliver, look.
-//!
-//! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
+#![doc = include_str!("../README.md")]
 
 mod account;
 mod confirm;
