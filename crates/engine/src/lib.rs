@@ -1,5 +1,4 @@
-//! Carries a request from its entries to a committed, offered transaction, and the transaction to
-//! its end. The decisions are in `billing`, the last word is the chain's.
+#![doc = include_str!("../README.md")]
 
 pub(crate) mod bill;
 mod hindrance;
