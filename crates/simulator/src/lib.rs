@@ -1,14 +1,4 @@
-//! The Signer in a world where everything goes wrong, from one seed and therefore again.
-//!
-//! The Signer itself runs, put together by the program's own hand: its HTTP routes, engine, lanes, watchers and
-//! policy, both adapters with real bytes and signatures, and the journal's own writer on real files. Both families
-//! run in one process. Everything outside is simulated: the network to the nodes, the disk, the clock, the callers
-//! and the stores of keys. The door, a standby and the process of the keys are not played. The nodes are those of
-//! the sandbox, several over one chain, each as late as it likes; the contracts on them enforce nothing, so that
-//! only the Signer stands between a customer and a second charge.
-//!
-//! One seed is some time of chaos, and then time in which nothing fails any more, at whose end the laws are
-//! asked. `mutants` breaks rules on purpose: laws that notice none of it prove nothing. `worlds` narrows a world.
+#![doc = include_str!("../README.md")]
 
 mod authorized;
 mod broken;
