@@ -145,8 +145,10 @@ pub struct Rules {
 pub enum Place {
     /// The nonce: of all transactions with it the chain takes one.
     Nonce,
-    /// None (TRON): a transaction that the journal does not know lands beside the batch.
+    /// None (TRON): a transaction that the journal does not know would land beside the batch.
     Free,
+    /// None, and it is not settled that the journal knows everything that its account did.
+    Doubtful,
 }
 
 impl Rules {
@@ -157,7 +159,9 @@ impl Rules {
     pub fn until_all_is_known(self) -> Self {
         match self.place {
             Place::Nonce => self,
-            Place::Free => Self { again: Again::Never, offer_again_ms: u64::MAX, ..self },
+            Place::Free | Place::Doubtful => {
+                Self { again: Again::Never, place: Place::Doubtful, ..self }
+            }
         }
     }
 }
@@ -271,7 +275,11 @@ fn absent<A: AsRef<Attempt>>(
             return Step::SignAgain(newest);
         }
     }
-    if memory.since_offer_ms >= rules.offer_again_ms { Step::OfferAgain } else { Step::Wait }
+    let due = memory.since_offer_ms >= rules.offer_again_ms;
+    match rules.place {
+        Place::Nonce | Place::Free if due => Step::OfferAgain,
+        Place::Nonce | Place::Free | Place::Doubtful => Step::Wait,
+    }
 }
 
 impl AsRef<Self> for Attempt {

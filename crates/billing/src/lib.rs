@@ -30,7 +30,9 @@ pub use brake::Brake;
 pub use carried::{Carried, Undecodable};
 pub use claim::{Claim, ClaimState, ClaimedBy, PeriodNaming, Satisfied, Subject};
 pub use coin::{Denomination, coin_symbol, coins, decimal, whole};
-pub use decide::{Again, Memory, Objection, Place, Rules, Sighting, Standing, Step, Unsettled, next_step};
+pub use decide::{
+    Again, Memory, Objection, Place, Rules, Sighting, Standing, Step, Unsettled, next_step,
+};
 pub use entry::{BadField, Entry};
 pub use gate::{
     AccountView, BlocksRead, Closed, Gap, Gate, LaneView, NonceView, OnlyFollows, PoolView,

@@ -2,7 +2,7 @@
 
 use crate::world::town::Town;
 use alloy::primitives::B256;
-use billing::{Again, Entry, Family, ItemOutcome, Mode, Order, Rules, Scalar};
+use billing::{Again, Entry, Family, ItemOutcome, Mode, Order, Place, Rules, Scalar};
 use chain::tron::{self, TronChain, TronParts};
 use chain::{Signatory, SigningAccount};
 use config::{Config, FamilyConfig};
@@ -51,7 +51,7 @@ impl Service {
         let chain = Arc::new(connect(&config, directory).await);
         // What nodes do not have is offered again at every look.
         let again = Again::Renew { most: 3, within_ms: 3_600_000 };
-        let rules = Rules { offer_again_ms: 0, again };
+        let rules = Rules { offer_again_ms: 0, again, place: Place::Free };
         let lane = Arc::new(Lane::new(chain, journal.clone(), rules, Duration::from_mins(1)));
         lane.resume().await.unwrap();
         let id = config.chains[0].platform_id;
