@@ -43,8 +43,7 @@ impl Origin {
     }
 }
 
-/// A batch that is signed for the position that its lane was expected to be at, and lacks that position and
-/// its claims.
+/// A batch that is signed for its lane's expected position, and lacks that position and its claims.
 #[derive(Debug)]
 pub struct Proposal {
     /// The origin of the batch.

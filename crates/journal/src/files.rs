@@ -66,8 +66,7 @@ impl Files {
         self.open.is_none_or(|open| found().is_ok_and(|found| found == open))
     }
 
-    /// Returns true if the process that had the database last ended without closing it: then not all of it is in
-    /// the one file.
+    /// Returns true if the last process did not close the database: then not all of it is in the one file.
     pub(super) fn is_unclosed(&self) -> bool {
         std::fs::metadata(beside(&self.path, "-wal")).is_ok_and(|log| log.len() > 0)
     }

@@ -94,7 +94,7 @@ impl World {
             }
             Side::Tron => {
                 let Ok(tx) = TronTx::decode(raw) else { return false };
-                self.buried.contains(&tx.id)
+                self.watch.buried.contains(&tx.id)
                     || self.watch.marked
                         && self.forgotten.contains(&tx.id)
                         && !self.tron_shows(&tx.id)
@@ -108,7 +108,7 @@ impl World {
         if self.watch.marked {
             let lost = self.forgotten.iter().filter(|id| !self.tron_shows(id)).copied();
             let lost: Vec<_> = lost.collect();
-            self.buried.extend(lost);
+            self.watch.buried.extend(lost);
         }
     }
 

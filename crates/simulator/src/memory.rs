@@ -86,6 +86,9 @@ pub(crate) struct Watch {
     pub(crate) unnoticed: Option<i64>,
     /// True if the journal that was put back last came with a mark that fits it.
     pub(crate) marked: bool,
+    /// Transactions on TRON whose bytes nobody sends any more: a Signer that could not see them may have billed in
+    /// their place.
+    pub(crate) buried: BTreeSet<B256>,
     /// The facts that the journal cannot tell.
     pub(crate) unproven: Unproven,
     /// Number of signatures since the last that the journal took.

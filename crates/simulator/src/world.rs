@@ -166,9 +166,6 @@ pub(crate) struct World {
     /// Number of transactions that restored copies ever forgot. A transaction that a copy learns again is no longer
     /// its own.
     pub(crate) ever_forgotten: u32,
-    /// Transactions on TRON whose bytes nobody sends any more: a Signer that could not see them may have billed in
-    /// their place.
-    pub(crate) buried: BTreeSet<B256>,
     /// The difference between the configuration of the running process and the first configuration.
     pub(crate) changed: Option<(Side, Change)>,
     /// When a question to a chain last went wrong by itself (ms).
@@ -235,7 +232,6 @@ impl World {
             denied: false,
             forgotten: BTreeSet::new(),
             ever_forgotten: 0,
-            buried: BTreeSet::new(),
             changed: None,
             disturbed_ms: [0; 2],
             named: vec![],

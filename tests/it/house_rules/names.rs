@@ -1,4 +1,4 @@
-//! One name is one thing: no two types of the program share one.
+//! One name is one thing: no two types of one crate share it.
 
 use super::none;
 use super::rust::{types, without_tests};
@@ -6,8 +6,8 @@ use super::tree::{product, shown};
 use std::collections::BTreeMap;
 
 #[test]
-fn no_two_types_of_the_program_share_a_name() {
-    let mut homes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+fn no_two_types_of_a_crate_share_a_name() {
+    let mut homes: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for path in product() {
         let parts: Vec<_> = path
             .with_extension("")
@@ -18,11 +18,13 @@ fn no_two_types_of_the_program_share_a_name() {
             continue;
         }
         for name in types(&without_tests(&path)) {
-            homes.entry(name).or_default().push(shown(&path));
+            let home = shown(&path);
+            let own = home.split("src/").next().unwrap_or_default().to_owned();
+            homes.entry((own, name)).or_default().push(home);
         }
     }
     let shared = homes.into_iter().filter(|(_, homes)| homes.len() > 1);
     let faults: Vec<_> =
-        shared.map(|(name, homes)| format!("{name}: {}", homes.join(", "))).collect();
+        shared.map(|((_, name), homes)| format!("{name}: {}", homes.join(", "))).collect();
     none(&faults);
 }
