@@ -22,7 +22,6 @@ mod lines;
 pub mod networks;
 pub mod operate;
 mod refusals;
-mod reload;
 pub mod remote;
 mod renewal;
 mod rules;
@@ -31,6 +30,7 @@ mod sockets;
 mod standby;
 mod supervisor;
 pub mod totals;
+mod watch;
 mod webhook;
 
 pub use confine::confine;
@@ -38,11 +38,10 @@ pub use connect::ConnectError;
 pub use fitness::GivesWay;
 pub use hold_keys::{HoldError, hold};
 pub use lanes::Orphans;
-pub use reload::NotReloaded;
 pub use sockets::Sockets;
 
 use crate::auth::{CallerError, Callers};
-use crate::http::{self, AppState, ReloadRequest, WebhookDesk};
+use crate::http::{self, AppState, WebhookDesk};
 use axum::Router;
 use config::{Config, JournalPlace};
 use connect::Connected;
@@ -56,17 +55,16 @@ use journal::{
 use keys::{EveryStore, OpenKeys};
 use lanes::Lanes;
 use node::Dial;
-use reload::Watch;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use supervisor::Supervisor;
-use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
+use watch::Watch;
 use webhook::Webhook;
 
 /// Part of an answer that the system buffers for a connection, bytes. Without this limit the system buffers
@@ -132,7 +130,6 @@ pub struct Running {
     engine: Arc<Engine>,
     door: Arc<AppState>,
     config: Config,
-    reloads: Receiver<ReloadRequest>,
     backups: Option<RegularBackups>,
     gives_way: GivesWay,
     supervisor: Supervisor,
@@ -182,8 +179,6 @@ pub struct Assembled {
     pub handshakes: Option<Handshakes>,
     /// Ends what waits for something to happen, when the process is to end.
     pub closing: CancellationToken,
-    /// Requests to read the configuration again.
-    pub reloads: Receiver<ReloadRequest>,
     /// Stored state of the webhook, if there is one.
     pub webhook: Option<Arc<WebhookDesk>>,
     /// Store of refusals, if refusals are kept.
@@ -215,7 +210,6 @@ pub async fn start_on(
         health_router,
         handshakes,
         closing,
-        reloads,
         webhook,
         refusals,
     } = put_together(config.clone(), machine, (&chains, journal)).await?;
@@ -256,7 +250,6 @@ pub async fn start_on(
         engine,
         door,
         config,
-        reloads,
         backups,
         gives_way,
         supervisor: sockets.supervisor,
@@ -319,13 +312,13 @@ async fn put_together(
     let default_chain = chains.iter().find(|chain| chain.config.default).map(Connected::id);
     let explorer = |chain: &Connected| Some((chain.id(), chain.config.explorer.clone()?));
     let explorers = chains.iter().filter_map(explorer).collect();
-    let (closing, (ask, reloads)) = (CancellationToken::new(), mpsc::channel(1));
+    let closing = CancellationToken::new();
     let door =
         AppState::new(Arc::clone(&engine), callers, config.http, default_chain, closing.clone());
     let outbox = config.webhook.is_some().then(|| Outbox::open(&config.journal)).transpose()?;
     let webhook = outbox.map(|outbox| Arc::new(WebhookDesk::new(outbox)));
     let refusals = Refusals::of(&config.journal, machine.clock);
-    let door = door.linked_to(explorers).reloading(ask).telling(webhook.clone());
+    let door = door.linked_to(explorers).telling(webhook.clone());
     let door = Arc::new(door.keeping(refusals.clone()).opened(engine.journal.opens_ms()));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
     let handshakes = http::handshakes_of(&door);
@@ -337,7 +330,6 @@ async fn put_together(
         health_router,
         handshakes,
         closing,
-        reloads,
         webhook,
         refusals,
     })

@@ -12,7 +12,6 @@ mod handshakes;
 mod health;
 mod instances;
 mod page;
-mod reload;
 mod sampled;
 mod standby;
 mod status;
@@ -34,7 +33,6 @@ pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_
 pub use guard::forget_answers;
 pub use handshakes::{handshakes_of, uncounted_handshakes};
 use journal::{FullLedger, Refusals};
-pub use reload::{ReloadRequest, Reloaded};
 pub use standby::StandbyDoor;
 pub use troubles::watch_troubles;
 pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
@@ -47,13 +45,11 @@ use budgets::{Budgets, CallerBudget};
 use door::Arrivals;
 use figures::KeptFigures;
 use guard::Said;
-use parking_lot::RwLock;
 use sampled::Sampled;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokens::KnownTokens;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use troubles::Troubles;
 use turned_away::TurnedAway;
@@ -73,9 +69,7 @@ pub struct AppState {
     /// The engine behind it.
     engine: Arc<Engine>,
     /// Callers that may ask; none if anybody may, which the configuration allows on loopback only.
-    callers: RwLock<Option<Arc<Callers>>>,
-    /// Hears who wants the configuration read again.
-    reloads: mpsc::Sender<ReloadRequest>,
+    callers: Option<Arc<Callers>>,
     /// The webhook, where there is one.
     webhook: Option<Arc<WebhookDesk>>,
     /// Store of refusals, if refusals are kept.
@@ -125,8 +119,7 @@ impl AppState {
         replays.share_among(labels.len());
         Self {
             engine,
-            callers: RwLock::new(callers.map(Arc::new)),
-            reloads: mpsc::channel(1).0,
+            callers: callers.map(Arc::new),
             webhook: None,
             refusals: None,
             default_chain,
@@ -142,12 +135,6 @@ impl AppState {
             metrics: Metrics::new(counted, (&AuthError::WORDS, &CallerBudget::WORDS), started_ms),
             limits,
         }
-    }
-
-    /// Tells `reloads` of whoever wants the configuration read again.
-    #[must_use]
-    pub fn reloading(self, reloads: mpsc::Sender<ReloadRequest>) -> Self {
-        Self { reloads, ..self }
     }
 
     /// Shows this webhook.
@@ -192,12 +179,6 @@ impl AppState {
         FullLedger { journal: self.engine.journal.clone(), refusals: self.refusals.clone() }
     }
 
-    /// Replaces the callers. Proofs already made stay valid.
-    pub fn exchange_callers(&self, callers: Option<Callers>) {
-        *self.callers.write() = callers.map(Arc::new);
-        self.replays.share_among(self.known_callers());
-    }
-
     /// Returns the number of callers that share the room and the budgets.
     fn known_callers(&self) -> usize {
         self.callers().map_or(1, |callers| callers.labels().len())
@@ -205,7 +186,7 @@ impl AppState {
 
     /// Returns the callers that may ask now.
     fn callers(&self) -> Option<Arc<Callers>> {
-        self.callers.read().clone()
+        self.callers.clone()
     }
 
     /// The same, with links to where people look up transactions of chains.
@@ -249,7 +230,6 @@ fn for_callers(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
         .route("/PayTool/control/pause", post(control::pause))
         .route("/PayTool/control/resume", post(control::resume))
         .route("/PayTool/control/resolve", post(control::resolve))
-        .route("/PayTool/control/reload", post(reload::reload))
         .route("/PayTool/control/webhook", get(webhook::show))
         .route("/PayTool/control/webhook/replay", post(webhook::replay))
 }

@@ -330,7 +330,7 @@ async fn serve(
     let (keys, mut deaths) = SplitKeys::new(path);
     let machine = Machine { keys: &keys, ..Machine::real(&http) };
     // A standby may wait for its turn for months.
-    let mut running = tokio::select! {
+    let running = tokio::select! {
         started = app::start_on(sockets, config, machine) => started?,
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
@@ -346,12 +346,7 @@ async fn serve(
             // Nothing can be signed any more: the same.
             why = deaths.next() => break Err(why.into()),
             _ = hangup.recv() => {
-                // The result of the reload is in the log.
-                running.reload(Config::load(path), "SIGHUP", machine).await.ok();
-            }
-            Some(asked) = running.reload_asked() => {
-                let done = running.reload(Config::load(path), &asked.by, machine).await;
-                asked.told.send(done.map_err(|why| why.to_string())).ok();
+                warn!("SIGHUP changes nothing: the configuration is read at a start. Try it with `merchant-signer check`, then restart the Signer");
             }
         }
     };

@@ -19,7 +19,6 @@ pub use webhook::WebhookFigures;
 
 use config::{LogConfig, LogFormat};
 use std::io::IsTerminal as _;
-use std::sync::OnceLock;
 use tracing_subscriber::EnvFilter;
 
 /// Starts writing log lines to standard error. The first call in a process counts; later ones, as
@@ -31,37 +30,9 @@ pub fn start_logging(config: &LogConfig) {
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     match config.format {
-        LogFormat::Text => {
-            let lines = lines.with_target(false).with_filter_reloading();
-            let handle = lines.reload_handle();
-            if lines.try_init().is_ok() {
-                keep_filter(move |filter| handle.reload(filter).is_ok());
-            }
-        }
-        LogFormat::Json => {
-            let lines = lines.json().flatten_event(true).with_filter_reloading();
-            let handle = lines.reload_handle();
-            if lines.try_init().is_ok() {
-                keep_filter(move |filter| handle.reload(filter).is_ok());
-            }
-        }
+        LogFormat::Text => drop(lines.with_target(false).try_init()),
+        LogFormat::Json => drop(lines.json().flatten_event(true).try_init()),
     }
-}
-
-/// Puts another filter in the place of the one that log lines pass.
-type SetFilter = Box<dyn Fn(EnvFilter) -> bool + Send + Sync>;
-
-/// Of the lines that this process writes.
-static SET_FILTER: OnceLock<SetFilter> = OnceLock::new();
-
-fn keep_filter(set: impl Fn(EnvFilter) -> bool + Send + Sync + 'static) {
-    drop(SET_FILTER.set(Box::new(set)));
-}
-
-/// Has other lines be written from now on. Tells whether that was done: it is not where somebody else writes
-/// the lines.
-pub fn exchange_filter(config: &LogConfig) -> bool {
-    SET_FILTER.get().is_some_and(|set| set(EnvFilter::new(&config.filter)))
 }
 
 #[cfg(test)]

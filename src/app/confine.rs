@@ -2,8 +2,8 @@
 //! journal, it listens on its own ports, runs no other program, and makes none of the system calls by which one
 //! process gets at another or at the machine.
 //!
-//! Reading stays as the modes of files have it: a reload may name another file. The needs of a PKCS#11 library are
-//! not known, so with such a library nothing is taken.
+//! Reading stays as the modes of files have it: the files that the configuration names may be anywhere. The needs of a
+//! PKCS#11 library are not known, so with such a library nothing is taken.
 
 use config::Config;
 
@@ -150,7 +150,7 @@ mod linux {
         }
     }
 
-    /// Returns true if the Signer itself starts the process that holds the keys, at each reload too.
+    /// Returns true if the Signer itself starts the process that holds the keys.
     fn starts_programs(config: &Config) -> bool {
         let mut keys = config.chains.iter().flat_map(|chain| chain.keys.all());
         config.keys.split && config.keys.socket.is_none() && keys.any(|(_, key)| key.hands_out())

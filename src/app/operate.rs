@@ -4,7 +4,7 @@ mod instances;
 mod status;
 
 use super::remote::{Remote, RemoteError, RemoteNeed};
-use crate::http::{EventCharge, EventPage, EventRow, Reloaded, Replayed, WebhookReport};
+use crate::http::{EventCharge, EventPage, EventRow, Replayed, WebhookReport};
 use clap::{Args, Subcommand};
 use config::{Asking, Config};
 use jiff::Timestamp;
@@ -50,13 +50,6 @@ pub enum RunningCommand {
         /// On this chain alone.
         #[arg(long)]
         chain: Option<u32>,
-        /// Address of the Signer, and the caller to ask as.
-        #[command(flatten)]
-        at: At,
-    },
-    /// Have the running Signer read its configuration again, and take up callers, limits, fees, nodes and the
-    /// log filter: all of what changed, or nothing.
-    Reload {
         /// Address of the Signer, and the caller to ask as.
         #[command(flatten)]
         at: At,
@@ -124,7 +117,6 @@ impl RunningCommand {
             | Self::Health { at }
             | Self::Pause { at, .. }
             | Self::Resume { at, .. }
-            | Self::Reload { at }
             | Self::Webhook { at, .. }
             | Self::Billing { at, .. }
             | Self::Tail { at, .. } => at,
@@ -159,7 +151,6 @@ pub async fn run(
             replay(asking, at.server.as_deref(), cursor.as_deref()).await?
         }
         RunningCommand::Webhook { at, .. } => webhook(asking, at.server.as_deref()).await?,
-        RunningCommand::Reload { at } => reload(asking, at.server.as_deref()).await?,
         RunningCommand::Billing { id, at } => billing(asking, at.server.as_deref(), id).await?,
     };
     writeln!(to, "{said}")?;
@@ -242,17 +233,6 @@ async fn replay(
     let body = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
     let told: Replayed = remote.post("/PayTool/control/webhook/replay", &body).await?;
     Ok(format!("{} events are sent again", told.replayed))
-}
-
-/// Has the configuration read again; tells what changed.
-async fn reload(asking: &Asking, server: Option<&str>) -> Result<String, RemoteError> {
-    let remote = Remote::new(asking, server, RemoteNeed::Control)?;
-    let told: Reloaded = remote.post("/PayTool/control/reload", &json!({})).await?;
-    Ok(if told.changed.is_empty() {
-        "nothing has changed but what files hold".to_owned()
-    } else {
-        format!("taken up: {}", told.changed.join(", "))
-    })
 }
 
 /// Returns the status of a billing as JSON. The billing is named by its number, any of its hashes or its request

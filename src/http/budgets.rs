@@ -28,7 +28,7 @@ pub(super) enum CallerBudget {
     Billings,
     /// Requests at work that change nothing.
     Questions,
-    /// Requests at work that pause, resume, resolve, reload, or ask for what those change.
+    /// Requests at work that pause, resume, resolve, or ask for what those change.
     Control,
 }
 

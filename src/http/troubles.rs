@@ -80,14 +80,14 @@ fn advice(obstacle: Obstacle) -> &'static str {
             "Wait for the first look at the chain; if it does not come, see its nodes below."
         }
         Obstacle::Nodes => {
-            "See the nodes below: bring one back, or add another to the configuration and reload."
+            "See the nodes below: bring one back, or add another to the configuration and restart."
         }
         Obstacle::Key => {
             "See that the store that has the key can be reached, and that it still has it."
         }
         Obstacle::GasMoney => "Send {coin} to the account that the sentence names.",
         Obstacle::Fees => {
-            "Wait until the chain asks less, or raise the ceiling in the configuration and reload."
+            "Wait until the chain asks less, or raise the ceiling in the configuration and restart."
         }
         Obstacle::Clock => {
             "Set the clock of this machine, or ask the provider why its newest block is old."

@@ -56,7 +56,6 @@ mod profiles;
 mod pruned;
 mod races;
 mod refusals;
-mod reloading;
 mod repeats;
 mod replays;
 mod resolve;

@@ -20,11 +20,9 @@ mod places;
 mod policy;
 mod profiles;
 mod reader;
-mod reload;
 mod replacement;
 mod secret;
 mod secret_url;
-mod stated;
 mod traces;
 mod units;
 mod webhook;
@@ -58,7 +56,6 @@ pub use keys::{
 };
 pub use l1_fee::L1Fee;
 pub use policy::{PolicyConfig, TokenLimits};
-pub use reload::Changes;
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use traces::TracesConfig;
@@ -70,7 +67,6 @@ use host::owner_only::{self, Looseness};
 use kinds::Expected;
 use layers::Environment;
 use reader::TableReader;
-use stated::Stated;
 
 /// The whole configuration. Only [`Config::load`] and [`Config::from_toml`] make one, so whoever
 /// holds it need not check anything again.
@@ -97,8 +93,6 @@ pub struct Config {
     pub webhook: Option<WebhookConfig>,
     /// Receiver of the spans of charges; none if they are not sent.
     pub traces: Option<TracesConfig>,
-    /// Keys that the configuration states, to be compared with another one.
-    stated: Stated,
 }
 
 /// The settings for reaching nodes.
@@ -205,7 +199,6 @@ impl Config {
     ) -> Result<Self, Reported> {
         let mut tree = layers::merge(text, environment, faults)?;
         places::start_at(file, &mut tree);
-        let stated = Stated::of(&tree);
         TableReader::read_all(&tree, faults, |root| {
             let http = root.section("http", HttpConfig::read);
             let journal = root.section("journal", JournalPlace::read);
@@ -255,7 +248,6 @@ impl Config {
                 log: log?,
                 webhook: webhook?,
                 traces: traces?,
-                stated,
             })
         })
     }

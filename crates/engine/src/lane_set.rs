@@ -1,20 +1,13 @@
-//! The lanes of a process, which are exchanged as a whole: what is at work is finished first, and what comes
-//! meanwhile waits. So no request sees two of one account.
+//! The lanes of a process.
 
 use super::lane::Lane;
 use super::signing_lanes::SigningLanes;
-use super::verdict::NoVerdict;
 use billing::PlatformChainId;
 use journal::LaneId;
-use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
-use tokio::time::{Instant, timeout, timeout_at};
 
-/// All lanes at one time.
+/// All lanes of a process.
 #[derive(Debug, Default)]
 pub struct LaneSet {
     /// The lanes of each configured chain that may take new work, by the platform's id.
@@ -49,77 +42,5 @@ impl LaneSet {
     /// The lane of one account on one chain.
     pub fn lane(&self, id: LaneId) -> Option<&Arc<Lane>> {
         self.all().find(|lane| lane.id() == id)
-    }
-}
-
-impl Lane {
-    /// Goes on where another lane of the account has left off, in the same process and with the same
-    /// journal: it counts on, and what that one had settled of the time before the process is settled.
-    pub fn go_on_from(&self, before: &Self) {
-        *self.tally.lock() = before.tally();
-        let copy = |to: &AtomicBool, from: &AtomicBool| {
-            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        };
-        copy(&self.gas_is_low, &before.gas_is_low);
-        copy(&self.gas_noted_low, &before.gas_noted_low);
-        let nothing_left = before.journal.left_ms().is_none();
-        let settled = before.compared.load(Ordering::Relaxed)
-            && (nothing_left || before.watched.load(Ordering::Relaxed))
-            && before.doubt().is_none();
-        if settled {
-            self.compared.store(true, Ordering::Relaxed);
-            self.watched.store(true, Ordering::Relaxed);
-            self.young.go_on_from(&before.young);
-        }
-    }
-}
-
-/// The lanes that there are now.
-#[derive(Debug)]
-pub(super) struct LanesNow {
-    set: RwLock<Arc<LaneSet>>,
-    /// Held by whatever is at work in a lane, and whole by whoever exchanges them.
-    work: tokio::sync::RwLock<()>,
-}
-
-impl LanesNow {
-    pub(super) fn new(set: LaneSet) -> Self {
-        Self { set: RwLock::new(Arc::new(set)), work: tokio::sync::RwLock::new(()) }
-    }
-
-    pub(super) fn get(&self) -> Arc<LaneSet> {
-        Arc::clone(&self.set.read())
-    }
-
-    /// The lanes of a chain, which are not exchanged while the guard is held.
-    pub(super) async fn at_work(
-        &self,
-        chain: PlatformChainId,
-        deadline: Instant,
-    ) -> Result<(RwLockReadGuard<'_, ()>, SigningLanes), NoVerdict> {
-        let begun = timeout_at(deadline, self.work.read()).await;
-        let begun = begun.map_err(|_| NoVerdict::Deadline)?;
-        let lanes = self.set.read().of_chains.get(&chain).cloned();
-        Ok((begun, lanes.ok_or(NoVerdict::UnknownChain(chain))?))
-    }
-}
-
-/// The lanes while nobody is at work in them. New work waits until this is dropped.
-#[derive(Debug)]
-pub struct IdleLanes<'a> {
-    now: &'a LanesNow,
-    _nobody: RwLockWriteGuard<'a, ()>,
-}
-
-impl<'a> IdleLanes<'a> {
-    /// Waits until everything that is at work is finished; none where that takes longer than `patience`.
-    pub(super) async fn of(now: &'a LanesNow, patience: Duration) -> Option<Self> {
-        let nobody = timeout(patience, now.work.write()).await.ok()?;
-        Some(Self { now, _nobody: nobody })
-    }
-
-    /// Has these lanes take the place of those that were.
-    pub fn replace(self, set: LaneSet) {
-        *self.now.set.write() = Arc::new(set);
     }
 }

@@ -26,7 +26,7 @@ mod young;
 
 pub use hindrance::Hindrance;
 pub use lane::Lane;
-pub use lane_set::{IdleLanes, LaneSet};
+pub use lane_set::LaneSet;
 pub use siblings::Siblings;
 pub use signing_lanes::SigningLanes;
 pub use standing::Obstacle;
@@ -43,9 +43,6 @@ use journal::{
     Billing, Journal, JournalError, OtherPause, Pause, PersonsWord, Resolved, Spent, Switch,
     Unresolved,
 };
-use lane_set::LanesNow;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, warn};
@@ -53,7 +50,7 @@ use tracing::{Instrument as _, warn};
 /// All lanes of this process.
 #[derive(Debug)]
 pub struct Engine {
-    lanes: Arc<LanesNow>,
+    lanes: LaneSet,
     /// The journal that they share.
     pub journal: Journal,
     /// The tasks in which requests run, so that neither a caller who hangs up nor a shutdown cuts one short.
@@ -63,18 +60,12 @@ pub struct Engine {
 impl Engine {
     /// With these lanes, which share a journal.
     pub fn new(lanes: LaneSet, journal: Journal) -> Self {
-        Self { lanes: Arc::new(LanesNow::new(lanes)), journal, tasks: TaskTracker::new() }
+        Self { lanes, journal, tasks: TaskTracker::new() }
     }
 
-    /// The lanes that there are now.
-    pub fn lanes(&self) -> Arc<LaneSet> {
-        self.lanes.get()
-    }
-
-    /// Has everything that is at work in a lane finish, and what comes wait; none where that takes longer
-    /// than `patience`.
-    pub async fn idle_lanes(&self, patience: Duration) -> Option<IdleLanes<'_>> {
-        IdleLanes::of(&self.lanes, patience).await
+    /// Returns the lanes.
+    pub fn lanes(&self) -> &LaneSet {
+        &self.lanes
     }
 
     /// Bills `order` on `chain`. Runs to its end even when the caller does not wait for it.
@@ -87,11 +78,9 @@ impl Engine {
         if self.tasks.is_closed() {
             return Err(NoVerdict::ShuttingDown);
         }
-        let lanes = Arc::clone(&self.lanes);
-        let billing = async move {
-            let (_at_work, signers) = lanes.at_work(chain, deadline).await?;
-            bill::bill(signers.of(&order), order, deadline).await
-        };
+        let signers = self.lanes.of_chains.get(&chain).cloned();
+        let signers = signers.ok_or(NoVerdict::UnknownChain(chain))?;
+        let billing = async move { bill::bill(signers.of(&order), order, deadline).await };
         let request = self.tasks.spawn(spans::carried(billing).in_current_span());
         request.await.map_err(|_| NoVerdict::ShuttingDown)?
     }

@@ -49,12 +49,6 @@ impl YoungKnown {
     pub(super) fn forget_rival(&self) {
         self.rival_until_ms.store(0, Ordering::Relaxed);
     }
-
-    /// Goes on where another lane of the account has left off.
-    pub(super) fn go_on_from(&self, before: &Self) {
-        self.settled.store(before.is_settled(), Ordering::Relaxed);
-        self.known_ms.store(before.known_ms.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
 }
 
 impl Lane {

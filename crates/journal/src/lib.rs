@@ -37,7 +37,6 @@ mod profiles;
 mod record;
 mod refusals;
 mod regular;
-mod reloads;
 mod rename;
 mod requests;
 mod resolve;

@@ -7,6 +7,7 @@ use crate::world::patience::{eventually, unix_ms};
 use crate::world::proxy::{ANYTHING, Act};
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,18 @@ on_both_families![
     gas_money_that_runs_low_is_told_long_before_it_is_gone,
     what_is_left_of_a_limit_is_told,
 ];
+
+#[tokio::test]
+async fn a_hangup_ends_nothing_and_says_what_to_do() {
+    let town = Town::found().await;
+    let signer = town.signer().await;
+    signer.ready().await;
+    signer.send(Signal::HUP);
+    signer.wrote("SIGHUP changes nothing").await;
+    assert_eq!(signer.scheduler.bill(&json!(town.entries([0]))).await.code(), 1);
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 0, 0]).await;
+}
 
 /// The value of a series.
 pub(crate) fn value(metrics: &str, series: &str) -> Option<f64> {

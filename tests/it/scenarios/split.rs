@@ -13,15 +13,12 @@ use crate::world::town::{KEY, Town};
 use holder::Holder;
 use rustix::process::Signal;
 use serde_json::json;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
 
 on_both_families![
     the_key_is_in_the_memory_of_the_other_process_alone_and_that_one_can_do_nothing_else,
     killed_before_a_signature_nobody_is_charged_and_the_next_process_charges_once,
     killed_after_a_commit_the_charge_lands_once,
     one_that_hangs_is_ended_and_what_was_asked_is_charged_by_the_next_process_alone,
-    a_reload_starts_another_one_and_ends_the_first,
     it_ends_with_the_signer_and_is_not_told_to_by_anybody_else,
 ];
 
@@ -153,36 +150,6 @@ async fn charged_once(town: &Town, body: &serde_json::Value) {
     assert_eq!(signer.scheduler.bill(body).await.tx_hash(), hash);
     assert_eq!(town.transactions().await, 1);
     town.assert_paid(&[1, 0, 0]).await;
-}
-
-async fn a_reload_starts_another_one_and_ends_the_first(family: Family) {
-    let town = town(family).await;
-    let signer = town.signer().await;
-    signer.ready().await;
-    let first = Holder::of(&signer);
-    let path = town.installation.path().join("signer.toml");
-    let before = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, format!("{before}\n[chains.139.policy]\nmax_batch = 1\n")).unwrap();
-    signer.send(Signal::HUP);
-    signer.wrote("the configuration was taken up anew").await;
-    eventually("the first has ended", async || !first.runs()).await;
-    let second = Holder::of(&signer);
-    assert_ne!(first.process, second.process);
-    let two = signer.scheduler.bill(&json!(town.entries([0, 1]))).await;
-    assert_eq!((two.status, two.code()), (403, 0), "{two:?}");
-    assert_eq!(signer.scheduler.bill(&json!(town.entries([0]))).await.code(), 1);
-    // One that is not taken up leaves the one that works: the second process reads a key that everybody may.
-    let key = town.installation.path().join("evm.key");
-    std::fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
-    signer.send(Signal::HUP);
-    signer.wrote("was not taken up").await;
-    assert!(signer.log().contains("chains.139.key: "), "{}", signer.log());
-    eventually("the one that opened nothing has ended", async || Holder::all(&signer).len() == 1)
-        .await;
-    assert!(second.runs());
-    assert_eq!(signer.scheduler.bill(&json!(town.entries([1]))).await.code(), 1);
-    town.quiet(&signer).await;
-    town.assert_paid(&[1, 1, 0]).await;
 }
 
 async fn it_ends_with_the_signer_and_is_not_told_to_by_anybody_else(family: Family) {

@@ -107,22 +107,3 @@ async fn whoever_started_it_hears_when_it_serves_and_when_it_ends() {
     signer.terminate().await;
     assert!(hear().is_some_and(|said| said.starts_with("STOPPING=1")));
 }
-
-#[tokio::test]
-async fn a_reload_by_the_unit_says_what_is_refused() {
-    let town = Town::found().await;
-    let path = town.installation.path().join("signer.toml");
-    let before = std::fs::read_to_string(&path).unwrap();
-    let operator = "[callers.operator]\nkey = \"operator-key\"\nsecret = \"the operator's own secret\"\ncontrol = true";
-    std::fs::write(&path, format!("{before}\n{operator}\n")).unwrap();
-    let signer = town.signer().await;
-    let mut command = unit("ExecReload").split(' ');
-    assert!(command.next().is_some_and(|program| program.ends_with("/merchant-signer")));
-    assert_eq!(command.next_back(), Some("reload"));
-    let asked = ["reload", "--server", signer.scheduler.url.as_str()];
-    assert!(town.installation.run(&asked).await.status.success());
-    std::fs::write(&path, format!("{before}\n{operator}\nnonsense = 1\n")).unwrap();
-    let refused = town.installation.run(&asked).await;
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success() && said.contains("nonsense"), "{said}");
-}

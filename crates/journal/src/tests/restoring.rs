@@ -81,7 +81,8 @@ async fn a_journal_on_which_a_process_has_begun_is_not_new() {
     let second = Journal::open(&config(&room)).unwrap();
     assert!(second.left_ms().is_some_and(|left| left <= before - CLOCKS_MS), "at that start");
     let at_ms = second.now_ms();
-    second.note_reload("somebody", &[]).await.unwrap();
+    let pause = Pause { by: "somebody".to_owned(), since_ms: at_ms, why: None };
+    second.set_paused(Switch::Pause(vec![CHAIN]), pause).await.unwrap().unwrap();
     second.close().await;
     let third = Journal::open(&config(&room)).unwrap();
     assert!(third.left_ms().is_some_and(|left| left >= at_ms - CLOCKS_MS), "at the newest row");

@@ -40,7 +40,7 @@ fn three_times_the_limit_is_signed_for_on_a_day_and_no_more_whatever_is_started_
     assert!(!new);
     assert_eq!(takes(&second, 101), "max_fee_per_day");
     assert_eq!(takes(&second, 60), "taken");
-    // Both run, as during a reload: what one has signed, the other knows.
+    // Both run: what one has signed, the other knows.
     assert_eq!(
         [takes(&first, 41), takes(&first, 40), takes(&second, 1)].join(" "),
         "max_fee_per_day taken max_fee_per_day"

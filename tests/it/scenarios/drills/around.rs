@@ -11,7 +11,6 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k256::ecdsa::SigningKey;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +21,6 @@ on_both_families![
     the_webhooks_receiver_is_down,
     the_webhooks_receiver_refuses,
     the_store_of_the_key_is_out,
-    a_reload_is_refused,
 ];
 
 /// Serves until the test ends; tells where.
@@ -114,14 +112,4 @@ async fn the_store_of_the_key_is_out(family: Family) {
     };
     drill("the store of the key is out", &signer, outage).await;
     town.assert_paid(&[0]).await;
-}
-
-async fn a_reload_is_refused(family: Family) {
-    let town = Town::with(lively(family, "")).await;
-    let signer = town.signer().await;
-    let outage = async || {
-        add(&town, "[callers.clerk]\nkey = \"clerk\"\nsecret = \"short\"");
-        kill_process(Pid::from_child(&signer.process), Signal::HUP).unwrap();
-    };
-    drill("a reload is refused", &signer, outage).await;
 }
