@@ -345,9 +345,7 @@ async fn serve(
             why = gives_way.told() => break Err(why.into()),
             // Nothing can be signed any more: the same.
             why = deaths.next() => break Err(why.into()),
-            _ = hangup.recv() => {
-                warn!("SIGHUP changes nothing: the configuration is read at a start. Try it with `merchant-signer check`, then restart the Signer");
-            }
+            _ = hangup.recv() => refuse_hangup(),
         }
     };
     running.shutdown().await;
@@ -355,6 +353,14 @@ async fn serve(
         spans.finish().await;
     }
     ended
+}
+
+/// Tells an operator who expects another configuration to be read how to have it read.
+fn refuse_hangup() {
+    warn!(
+        "SIGHUP changes nothing: the configuration is read at a start. Try it with `merchant-signer check`, then \
+         restart the Signer"
+    );
 }
 
 /// Writes a first configuration.
