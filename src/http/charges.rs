@@ -230,7 +230,7 @@ pub(super) async fn charges(State(door): State<Arc<AppState>>, request: Request)
         let told = async {
             let asked = LedgerQuery::read(&query).map_err(HttpReply::TurnedAway)?;
             let chains = rights.and_then(|rights| rights.chains.clone());
-            let names = TokenNames::of_lanes(&door.engine.lanes());
+            let names = TokenNames::of_lanes(door.engine.lanes());
             let page = page(&door.ledger(), &asked, chains, &names).await?;
             let (code, msg) = (StatusCode::OK, "success".to_owned());
             Ok::<_, HttpReply>(match asked.format.unwrap_or_default() {

@@ -328,7 +328,7 @@ async fn page(
         let step =
             step.map_err(|why| HttpReply::TurnedAway(TurnedAway::LostPlace(why.to_string())))?;
         let seen = step.told.iter().filter(|event| is_told(event, chains));
-        events.extend(seen.map(|event| EventRow::told(event, &lanes, &name)));
+        events.extend(seen.map(|event| EventRow::told(event, lanes, &name)));
         place = step.reached;
         if !step.more || events.len() >= limit || began.elapsed() > LONGEST_LOOK {
             return Ok(EventPage { events, next: name.event_cursor(place) });

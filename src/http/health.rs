@@ -25,7 +25,7 @@ pub(super) async fn live() -> Response {
 pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
     let set = door.engine.lanes();
     let lanes = set.chains();
-    let chains: Vec<Value> = lanes.iter().map(|lanes| chain(&set, lanes)).collect();
+    let chains: Vec<Value> = lanes.iter().map(|lanes| chain(set, lanes)).collect();
     let now = door.engine.journal.now_ms().div_euclid(1000);
     let encrypted = door.limits.tls.as_ref();
     let Itself { journal, let_in } = Itself::of(&door, now);
@@ -85,7 +85,7 @@ pub(super) async fn of_chain(
     let now = door.engine.journal.now_ms().div_euclid(1000);
     let up = Itself::of(&door, now).serves() && lanes.standing().is_empty();
     let (status, word) = told(up, ("ready", "not ready"));
-    body(status, &json!({"status": word, "chain": chain(&set, lanes)}))
+    body(status, &json!({"status": word, "chain": chain(set, lanes)}))
 }
 
 fn told(up: bool, (good, bad): (&'static str, &'static str)) -> (StatusCode, &'static str) {

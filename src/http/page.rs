@@ -146,7 +146,7 @@ async fn numbers(State(door): State<Arc<AppState>>) -> Response {
         chains: set
             .chains()
             .into_iter()
-            .map(|lanes| ChainNumbers::of(&door, &set, lanes))
+            .map(|lanes| ChainNumbers::of(&door, set, lanes))
             .collect(),
     };
     envelope(StatusCode::OK, 1, "success".to_owned(), numbers)

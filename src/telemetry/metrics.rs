@@ -260,7 +260,7 @@ impl Metrics {
         let started = vec![([], seconds(self.started_ms))];
         sheet.floats(("start_timestamp_seconds", "When the process began, Unix time"), started);
         let lanes = engine.lanes();
-        let chains = ChainNow::of(&lanes, engine.journal.now_ms());
+        let chains = ChainNow::of(lanes, engine.journal.now_ms());
         chains::tell(&mut sheet, &chains);
         nodes::tell(&mut sheet, &chains);
         journal::tell(&mut sheet, &engine.journal, refusals);
