@@ -143,11 +143,7 @@ async fn numbers(State(door): State<Arc<AppState>>) -> Response {
     let numbers = Numbers {
         version: env!("CARGO_PKG_VERSION"),
         signed: door.callers().is_some(),
-        chains: set
-            .chains()
-            .into_iter()
-            .map(|lanes| ChainNumbers::of(&door, set, lanes))
-            .collect(),
+        chains: set.chains().into_iter().map(|lanes| ChainNumbers::of(&door, set, lanes)).collect(),
     };
     envelope(StatusCode::OK, 1, "success".to_owned(), numbers)
 }

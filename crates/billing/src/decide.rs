@@ -127,6 +127,8 @@ pub struct Memory {
     pub since_accepted_ms: u64,
     /// The nodes' objection to the newest attempt when that was last offered.
     pub objection: Option<Objection>,
+    /// True if a transaction that was learnt from the chain has made one of its charges.
+    pub charged_elsewhere: bool,
 }
 
 /// The rules by which open slots are treated.
@@ -149,6 +151,16 @@ pub enum Place {
     Free,
     /// None, and it is not settled that the journal knows everything that its account did.
     Doubtful,
+}
+
+impl Step {
+    /// Returns true if bytes that charge may leave the process by this step.
+    pub fn sends(&self) -> bool {
+        match self {
+            Self::OfferAgain | Self::SignAgain(_) | Self::Renew(_) => true,
+            Self::Wait | Self::Settle(_) | Self::Alarm(_) => false,
+        }
+    }
 }
 
 impl Rules {
@@ -241,7 +253,9 @@ fn late<A>(slot: &Slot<A>, block: BlockRef, memory: Memory, again: Again) -> Ste
     let expired = Verdict::Expired(block);
     match again {
         Again::Renew { most, within_ms }
-            if slot.attempts.count() < most && memory.since_accepted_ms <= within_ms =>
+            if slot.attempts.count() < most
+                && memory.since_accepted_ms <= within_ms
+                && !memory.charged_elsewhere =>
         {
             Step::Renew(expired)
         }
@@ -261,6 +275,7 @@ fn absent<A: AsRef<Attempt>>(
         let newest = slot.attempts.newest().as_ref().kind;
         let made = slot.attempts.count();
         let hopeless = memory.objection == Some(Objection::Structural)
+            || memory.charged_elsewhere
             || cancel_after_ms.is_some_and(|after| memory.since_accepted_ms >= after);
         let doubled = 1_u64.checked_shl(u32::try_from(made).unwrap_or(u32::MAX)).map(|n| n >> 1);
         let patience = after_ms.saturating_mul(doubled.unwrap_or(u64::MAX));
@@ -277,7 +292,8 @@ fn absent<A: AsRef<Attempt>>(
     }
     let due = memory.since_offer_ms >= rules.offer_again_ms;
     match rules.place {
-        Place::Nonce | Place::Free if due => Step::OfferAgain,
+        Place::Nonce if due => Step::OfferAgain,
+        Place::Free if due && !memory.charged_elsewhere => Step::OfferAgain,
         Place::Nonce | Place::Free | Place::Doubtful => Step::Wait,
     }
 }

@@ -11,7 +11,7 @@ use super::tracked::Tracked;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use billing::{
-    Attempt, AttemptKind, BatchId, Landed, Memory, Sighting, Slot, Step, Verdict, next_step,
+    Attempt, AttemptKind, BatchId, Landed, Memory, Rules, Sighting, Slot, Step, Verdict, next_step,
 };
 use chain::ChainError;
 use futures_util::future::join_all;
@@ -121,12 +121,7 @@ impl Watcher {
         let (mut drafts, mut dead, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         for (tracked, sighting) in tracked.iter().zip(sightings) {
             self.remark(tracked, &sighting);
-            match next_step(
-                &tracked.slot,
-                sighting,
-                memory(tracked, self.lane.journal.now_ms()),
-                rules,
-            ) {
+            match self.next_step(tracked, sighting, rules).await? {
                 Step::Wait => {}
                 Step::OfferAgain => offers.push(Arc::clone(&tracked.slot)),
                 Step::SignAgain(kind) => drafts.push((tracked, kind)),
@@ -156,6 +151,23 @@ impl Watcher {
         settled
     }
 
+    /// Decides. Before bytes that charge leave the process, the journal is asked whether another transaction has made
+    /// one of the charges.
+    async fn next_step(
+        &self,
+        tracked: &Tracked,
+        sighting: Sighting,
+        rules: Rules,
+    ) -> Result<Step, Trouble> {
+        let known = memory(tracked, self.lane.journal.now_ms());
+        let step = next_step(&tracked.slot, sighting.clone(), known, rules);
+        if !step.sends() || !self.lane.journal.is_charged_elsewhere(tracked.slot.batch).await? {
+            return Ok(step);
+        }
+        let known = Memory { charged_elsewhere: true, ..known };
+        Ok(next_step(&tracked.slot, sighting, known, rules))
+    }
+
     async fn offer_all(&self, slots: Vec<Arc<Open>>) {
         stream::iter(slots)
             .for_each_concurrent(OFFERS_AT_ONCE, |slot| async move { self.lane.offer(&slot).await })
@@ -168,7 +180,7 @@ impl Watcher {
     }
 
     /// Commits another attempt, to be offered. Without one the bytes that there are go out again when
-    /// that is due.
+    /// that is due, unless they charge and were to be cancelled.
     async fn sign_again(&self, tracked: &Tracked, kind: AttemptKind) -> Option<Arc<Open>> {
         match self.attempt(&tracked.slot, kind).await {
             Ok(Some(slot)) => {
@@ -180,7 +192,8 @@ impl Watcher {
         }
         let due = memory(tracked, self.lane.journal.now_ms()).since_offer_ms
             >= self.lane.rules.offer_again_ms;
-        due.then(|| Arc::clone(&tracked.slot))
+        let same = kind == tracked.slot.attempts.newest().get().kind;
+        (due && same).then(|| Arc::clone(&tracked.slot))
     }
 
     /// Commits another attempt for a batch whose attempts are all dead. Their bytes go nowhere any more.
@@ -362,6 +375,7 @@ fn memory(tracked: &Tracked, now_ms: i64) -> Memory {
         since_attempt_ms: since(tracked.signed),
         since_accepted_ms: u64::try_from(accepted).unwrap_or(0),
         objection: tracked.objection,
+        charged_elsewhere: false,
     }
 }
 

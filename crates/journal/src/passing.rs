@@ -91,6 +91,33 @@ fn waiting(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<WaitingClaim>> 
     conn.prepare_cached(&sql)?.query_map([batch.0], read)?.collect()
 }
 
+/// Returns true if a transaction that was learnt from the chain has made a charge that this batch holds. One without
+/// a period counts as long as it is guarded at `now_s`.
+pub(super) fn is_charged_elsewhere(
+    conn: &dyn Database,
+    batch: BatchId,
+    now_s: i64,
+) -> SqlResult<bool> {
+    let of = |same: &str| {
+        format!(
+            "SELECT 1 FROM claim AS held JOIN claim AS learnt ON {same}
+                 AND learnt.chain = held.chain AND learnt.contract = held.contract
+                 AND learnt.period = held.period
+             WHERE held.batch = ?1 AND held.live = 1
+                 AND learnt.live = 0 AND learnt.elsewhere = 1
+                 AND learnt.outcome IN ('charged', 'unproven')
+                 AND learnt.resolved IS DISTINCT FROM 'released'
+                 AND (learnt.period <> '' OR learnt.guard_until_s > ?2)"
+        )
+    };
+    let sql = format!(
+        "{} UNION {}",
+        of("learnt.subscribe_id = held.subscribe_id"),
+        of("learnt.user_hash = held.user_hash AND learnt.plan_id = held.plan_id")
+    );
+    conn.prepare_cached(&sql)?.exists(params![batch.0, now_s])
+}
+
 /// The live claims on the same charge: at most one by its user, and one by its subscription.
 fn holders(conn: &dyn Database, claim: &WaitingClaim) -> SqlResult<Vec<HeldClaim>> {
     let of = |same: &str| {

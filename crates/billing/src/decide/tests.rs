@@ -11,10 +11,16 @@ const LATER: Memory = Memory {
     since_attempt_ms: 10_000_000,
     since_accepted_ms: 10_000_000,
     objection: None,
+    charged_elsewhere: false,
 };
 /// Just offered, for the first time.
-const NOW: Memory =
-    Memory { since_offer_ms: 0, since_attempt_ms: 0, since_accepted_ms: 0, objection: None };
+const NOW: Memory = Memory {
+    since_offer_ms: 0,
+    since_attempt_ms: 0,
+    since_accepted_ms: 0,
+    objection: None,
+    charged_elsewhere: false,
+};
 
 fn rules(again: Again) -> Rules {
     Rules { offer_again_ms: 10_000, again, place: Place::Nonce }
@@ -209,6 +215,7 @@ proptest! {
             _ => Sighting::Nothing,
         };
         let memory = Memory {
+            charged_elsewhere: false,
             since_offer_ms: ages[0],
             since_attempt_ms: ages[1],
             since_accepted_ms: ages[2],
@@ -241,4 +248,23 @@ fn while_something_may_be_forgotten_nothing_is_renewed_or_offered_where_no_nonce
     assert_eq!(free.until_all_is_known().again, Again::Never);
     let nonce = Rules { place: Place::Nonce, ..free };
     assert_eq!(nonce.until_all_is_known(), nonce);
+}
+
+#[test]
+fn what_was_charged_elsewhere_is_cancelled_or_left_to_expire() {
+    let learnt = Memory { charged_elsewhere: true, ..NOW };
+    let absent = || Sighting::Absent(Standing::Fair);
+    let replaced = rules(REPLACE);
+    let cancel = Step::SignAgain(AttemptKind::Cancel);
+    assert_eq!(next_step(&bills(1), absent(), learnt, replaced), cancel);
+    let given_up = slot(&[AttemptKind::Bill, AttemptKind::Cancel]);
+    let later = Memory { charged_elsewhere: true, ..LATER };
+    assert_eq!(next_step(&given_up, absent(), later, replaced), Step::OfferAgain, "the cancel");
+    let free = Rules { place: Place::Free, ..rules(RENEW) };
+    assert_eq!(next_step(&bills(1), absent(), later, free), Step::Wait);
+    let dead = BlockRef { number: 9, time: 9 };
+    let ended = next_step(&bills(1), Sighting::Never(dead), learnt, free);
+    assert_eq!(ended, Step::Settle(Verdict::Expired(dead)));
+    let renewed = next_step(&bills(1), Sighting::Never(dead), NOW, free);
+    assert_eq!(renewed, Step::Renew(Verdict::Expired(dead)));
 }

@@ -33,6 +33,17 @@ async fn sound(book: Book) {
 }
 
 #[tokio::test]
+async fn an_open_batch_is_known_to_be_charged_elsewhere_until_it_ends() {
+    let (book, slot) = held_here_and_charged_elsewhere(item(1, 1)).await;
+    assert!(book.journal.is_charged_elsewhere(slot.batch).await.unwrap());
+    let other = book.accept(&[item(2, 1)]).await.unwrap();
+    assert!(!book.journal.is_charged_elsewhere(other.batch).await.unwrap());
+    book.settle(end(&slot, BatchState::Cancelled, vec![])).await;
+    assert!(!book.journal.is_charged_elsewhere(slot.batch).await.unwrap());
+    sound(book).await;
+}
+
+#[tokio::test]
 async fn a_strangers_charge_is_held_however_the_batch_that_had_the_claim_ends() {
     for state in
         [BatchState::Reverted, BatchState::Cancelled, BatchState::Expired, BatchState::Usurped]
