@@ -189,6 +189,12 @@ impl Following {
         self.above.iter().any(|header| !self.witnesses.0.contains_key(&named(header)))
     }
 
+    /// Returns true if any header above the newest solidified one was signed by a producer that is not on the list:
+    /// another witness, or a key that is not known to be the witness's.
+    pub fn meets_unknown_producers(&self) -> bool {
+        self.above.iter().any(|header| !self.witnesses.has(header.producer()))
+    }
+
     /// Returns the keys that nothing but the headers' own signatures speaks for. Signatures by these keys do not
     /// count.
     pub fn claims(&self) -> impl Iterator<Item = Claim> + '_ {

@@ -47,21 +47,21 @@ async fn a_contract_that_is_looked_up_costs_one_wait_more(family: Family) {
     assert_eq!(questions, if family == Family::Evm { 3 } else { 4 });
 }
 
-/// How many questions a request asks, at most of several sizes, each the least of two requests: the look
+/// How many questions a request asks, at most of several sizes, each the least of three requests: the look
 /// at the head may come between. And how often it has to wait for the node, one answer after the other:
 /// questions that go out together may be answered one by one on a busy machine, so what had to wait is
 /// what waited every time.
 async fn least_asked(family: Family, lookup: bool) -> (usize, usize) {
     let chain_keys = "poll_interval = \"60s\"".to_owned();
     let sizes = if family == Family::Evm { [1, 10, 250] } else { [1, 6, 13] };
-    let people = 2 * sizes.iter().sum::<usize>();
+    let people = 3 * sizes.iter().sum::<usize>();
     let people = u64::try_from(people).unwrap();
     let town = Town::with(Founding { people, lookup, chain_keys, ..Founding::on(family) }).await;
     let signer = town.signer().await;
     let (mut from, mut most, mut fewest) = (0, 0, usize::MAX);
     for size in sizes {
         let mut least = usize::MAX;
-        for _ in 0..2 {
+        for _ in 0..3 {
             town.proxy.take_asked();
             signer.scheduler.bill(&json!(town.entries(from..from + size))).await.tx_hash();
             let asked = town.proxy.take_asked();

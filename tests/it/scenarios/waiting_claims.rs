@@ -6,9 +6,9 @@ use crate::world::town::{Founding, Town, signer_address};
 use alloy::primitives::B256;
 use serde_json::json;
 
-on_both_families![what_a_file_says_was_charged_is_held_when_the_open_batch_fails,];
+on_both_families![what_a_file_says_was_charged_is_held_when_the_open_batch_ends_without_it,];
 
-async fn what_a_file_says_was_charged_is_held_when_the_open_batch_fails(family: Family) {
+async fn what_a_file_says_was_charged_is_held_when_the_open_batch_ends_without_it(family: Family) {
     let town = Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await;
     let signer = town.signer().await;
     let anybody = somebody("anybody");
@@ -45,7 +45,9 @@ async fn what_a_file_says_was_charged_is_held_when_the_open_batch_fails(family: 
     let held = signer.scheduler.bill(&json!(town.entries([1]))).await;
     assert_eq!(held.tx_hash(), open, "{held:?}");
     let ended = town.settled(&signer, &open).await;
-    assert_eq!(ended["subscriptions"][0]["state"], "failed", "{ended}");
+    // It fails in the next block, unless it is cancelled before.
+    let state = &ended["subscriptions"][0]["state"];
+    assert!(state == "failed" || state == "cancelled", "{ended}");
     let again = signer.scheduler.bill(&json!(town.entries([1]))).await;
     assert_eq!(again.code(), 1, "{again:?}");
     let named: B256 = again.tx_hash().parse().unwrap();

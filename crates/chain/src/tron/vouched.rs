@@ -139,11 +139,11 @@ impl HeaderWalk {
         self.stands() && self.read.len() <= self.patience && self.following.meets_strangers()
     }
 
-    /// Returns true if strangers made blocks of a chain that does not stand at its head: had the witnesses of the
-    /// list made it, it would. Before the head nothing is strange: some witnesses may have made no block for long,
-    /// and all of them again since.
+    /// Returns true if others than the list's witnesses, or other keys, signed blocks of a chain that does not stand
+    /// at its head: had the list made it, it would. Before the head nothing is strange: some witnesses may have made
+    /// no block for long, and all of them again since.
     pub(super) fn is_strange(&self, head: u64) -> bool {
-        self.is_unproven(head) && self.following.meets_strangers()
+        self.is_unproven(head) && self.following.meets_unknown_producers()
     }
 
     /// Returns true if everything up to the head was read, and so much that the first block would stand, had all

@@ -228,7 +228,8 @@ async fn of_27_witnesses_nineteen_end_a_charge_and_elections_are_followed() {
 }
 
 /// The same network, and a provider that has the keys of eighteen: it makes as many blocks as it likes, its
-/// node calls them irrevocable, and a charge that never lands there stays open.
+/// node calls them irrevocable, and a charge that never lands there stays open. Nobody is called a liar for
+/// it: the same is seen where nine honest witnesses are down.
 #[tokio::test]
 async fn eighteen_of_27_witnesses_prove_no_death() {
     let (scene, _proxies) = with_27_witnesses().await;
@@ -239,9 +240,8 @@ async fn eighteen_of_27_witnesses_prove_no_death() {
     scene.node().solidify();
     scene.stays(&hash, "open").await;
     scene.node().steps(54);
-    eventually("the liar is named", async || !scene.caught(0).await.is_empty()).await;
-    assert!(scene.caught(0).await.contains("not made by the witnesses"));
-    assert_eq!(scene.state(&hash).await, "open", "{}", scene.signer.log());
+    scene.stays(&hash, "open").await;
+    assert_eq!(scene.caught(0).await, "", "{}", scene.signer.log());
     scene.town.assert_paid(&[0, 0, 0]).await;
 }
 
