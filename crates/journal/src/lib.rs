@@ -227,7 +227,7 @@ impl Journal {
     /// Returns true if a transaction that was learnt from the chain has made a charge that this open batch holds.
     pub async fn is_charged_elsewhere(&self, batch: BatchId) -> Result<bool, JournalError> {
         let now_s = self.now_ms().div_euclid(1000);
-        Ok(self.read(move |conn| passing::is_charged_elsewhere(conn, batch, now_s)).await?)
+        self.read(move |conn| passing::is_charged_elsewhere(conn, batch, now_s)).await
     }
 
     /// Writes down how batches ended.
