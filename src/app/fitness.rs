@@ -6,7 +6,7 @@
 use super::connect::Connected;
 use chain::Inspect;
 use config::JournalPlace;
-use engine::{Engine, Obstacle};
+use engine::{Engine, NotReady};
 use futures_util::future::join_all;
 use journal::{Instance, StandbySight};
 use std::convert::Infallible;
@@ -88,7 +88,7 @@ fn unfit(engine: &Engine) -> Option<String> {
     let set = engine.lanes();
     let mut said = None;
     for lane in set.chains().iter().flat_map(|lanes| lanes.all()) {
-        let (obstacle, why) = lane.standing()?;
+        let (obstacle, why) = lane.not_ready()?;
         if !obstacle.may_be_of_this_machine() {
             return None;
         }
@@ -134,7 +134,7 @@ async fn trouble_of(account: &dyn Inspect) -> Option<String> {
         Err(_) => Some("its chains do not answer in time".to_owned()),
         Ok(found) => {
             let found = found?;
-            Obstacle::of_chain(&found).may_be_of_this_machine().then(|| found.to_string())
+            NotReady::of_chain(&found).may_be_of_this_machine().then(|| found.to_string())
         }
     }
 }

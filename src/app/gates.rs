@@ -1,7 +1,7 @@
 //! Writes down when a lane begins or ceases to take new work, for whoever follows the history.
 
 use billing::Gate;
-use engine::{Engine, Lane, Trouble};
+use engine::{Engine, Lane, LaneError};
 use journal::{GateNote, LaneId};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ fn closed(lane: &Lane) -> Option<String> {
     match lane.gate() {
         Gate::Opening => Some(lane.unopened().to_string()),
         Gate::Open => lane
-            .trouble()
-            .filter(|why| !matches!(why, Trouble::Journal(_)))
+            .error()
+            .filter(|why| !matches!(why, LaneError::Journal(_)))
             .map(|why| why.to_string()),
         Gate::Closed(why) => Some(why.to_string()),
     }

@@ -6,7 +6,7 @@ use super::connect::Connected;
 use billing::{OnlyFollows, PeriodNaming, spell_address};
 use chain::Inspect;
 use config::NewWork;
-use engine::{Lane, LaneSet, Siblings, SigningLanes, Watcher};
+use engine::{ChainAccounts, Lane, LaneSet, SigningLanes, Watcher};
 use journal::{Journal, KnownLane};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,7 +41,7 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
     }
     let mut all = Lanes { set: LaneSet::default(), watchers: Vec::new() };
     for chain in chains {
-        let siblings = Siblings::default();
+        let siblings = ChainAccounts::default();
         all.follow(chain, journal, &known, &siblings).await?;
         let first = all.sign(chain, &chain.chain, journal, &siblings).await?;
         let mut more = Vec::new();
@@ -60,7 +60,7 @@ impl Lanes {
         chain: &Connected,
         signer: &Arc<dyn Inspect>,
         journal: &Journal,
-        siblings: &Siblings,
+        siblings: &ChainAccounts,
     ) -> Result<Arc<Lane>, StartError> {
         let signer = Arc::<dyn Inspect>::clone(signer);
         let lane = Lane::new(signer, journal.clone(), chain.rules, chain.guard());
@@ -78,7 +78,7 @@ impl Lanes {
         chain: &Connected,
         journal: &Journal,
         known: &[KnownLane],
-        siblings: &Siblings,
+        siblings: &ChainAccounts,
     ) -> Result<(), StartError> {
         let of_chain = known.iter().filter(|known| known.lane.chain == chain.id());
         let mut accounts: BTreeMap<_, _> =

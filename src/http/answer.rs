@@ -6,7 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use billing::{Digits, Family, Refused, Satisfied, spell_address};
 use chain::ChainError;
-use engine::{Answer, HowFar, NoVerdict, Rehearsed, Sent};
+use engine::{Answer, DryRun, NoVerdict, Progress, Sent};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -37,7 +37,7 @@ impl HttpReply {
         match self {
             Self::Answer(_, Answer::Sent(_)) => 1,
             Self::Answer(_, Answer::Refused(..)) => 2,
-            Self::Answer(_, Answer::Rehearsed(_)) | Self::NoVerdict(_) | Self::TurnedAway(_) => 0,
+            Self::Answer(_, Answer::DryRun(_)) | Self::NoVerdict(_) | Self::TurnedAway(_) => 0,
         }
     }
 
@@ -70,9 +70,7 @@ impl HttpReply {
                     ),
                 }
             }
-            Self::Answer(_, Answer::Rehearsed(_)) => {
-                "Dry run: nothing was signed or sent".to_owned()
-            }
+            Self::Answer(_, Answer::DryRun(_)) => "Dry run: nothing was signed or sent".to_owned(),
             Self::NoVerdict(why) => why.to_string(),
             Self::TurnedAway(why) => why.to_string(),
         }
@@ -113,9 +111,11 @@ fn status_of(why: &NoVerdict) -> StatusCode {
 /// Says the state of a transaction to the caller: sent now, or its present result.
 fn happened(sent: &Sent) -> String {
     let what = match sent.progress {
-        HowFar::New => "Billing transaction sent".to_owned(),
-        HowFar::Open => "Already sent: the transaction is open, nothing more was signed".to_owned(),
-        HowFar::Charged(block) => {
+        Progress::New => "Billing transaction sent".to_owned(),
+        Progress::Open => {
+            "Already sent: the transaction is open, nothing more was signed".to_owned()
+        }
+        Progress::Charged(block) => {
             format!("Already sent: charged in block {}, nothing more was signed", block.number)
         }
     };
@@ -146,7 +146,7 @@ impl IntoResponse for HttpReply {
                 let (data, earlier) = (failures(*family, refused), earlier(*family, satisfied));
                 whole(status, &Envelope { code, msg, description: (), data, earlier })
             }
-            Self::Answer(_, Answer::Rehearsed(dry)) => envelope(status, code, msg, rehearsal(dry)),
+            Self::Answer(_, Answer::DryRun(dry)) => envelope(status, code, msg, rehearsal(dry)),
             Self::NoVerdict(NoVerdict::Chain(
                 ChainError::BatchTooLarge { max } | ChainError::BatchTooSlow { max, .. },
             )) => envelope(status, code, msg, Fits { max_batch: *max }),
@@ -244,7 +244,7 @@ fn success(sent: &Sent) -> Success {
         signed_transaction_data: signed.map(|signed| spell_bytes(family, &signed.raw)),
         subscription_ids: sent.subscriptions.iter().map(echo).collect(),
         tx_hash: spell_hash(family, sent.transaction.hash()),
-        repeated: sent.progress != HowFar::New,
+        repeated: sent.progress != Progress::New,
         failed: failures(family, &sent.failed),
         earlier: earlier(family, &sent.earlier),
     }
@@ -323,7 +323,7 @@ struct Rehearsal {
     gas_required: Option<String>,
 }
 
-fn rehearsal(dry: &Rehearsed) -> Rehearsal {
+fn rehearsal(dry: &DryRun) -> Rehearsal {
     Rehearsal {
         dry_run: true,
         address: spell_address(dry.facts.family, dry.facts.signer),

@@ -8,7 +8,7 @@ use crate::telemetry::{ANYBODY, Billed};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use billing::{CallerLabel, Family, Order, PlatformChainId, RequestId};
-use engine::{Answer, HowFar, NoVerdict};
+use engine::{Answer, NoVerdict, Progress};
 use journal::RefusedRequest;
 use spans::{self, RequestTrace};
 use std::sync::Arc;
@@ -135,7 +135,7 @@ fn keep_refusals(
     let refused = match answer {
         Ok(Answer::Sent(sent)) => &sent.failed,
         Ok(Answer::Refused(refused, _)) | Err(NoVerdict::Policy { refused, .. }) => refused,
-        Ok(Answer::Rehearsed(_)) | Err(_) => return,
+        Ok(Answer::DryRun(_)) | Err(_) => return,
     };
     if let Some(refusals) = door.refusals.as_ref().filter(|_| !refused.is_empty()) {
         let request_id = request.map(|request| request.as_str().to_owned());
@@ -153,7 +153,7 @@ fn reply_facts(
         HttpReply::Answer(_, Answer::Sent(sent)) => sent.failed.as_slice(),
         HttpReply::Answer(_, Answer::Refused(refused, _))
         | HttpReply::NoVerdict(NoVerdict::Policy { refused, .. }) => refused,
-        HttpReply::Answer(_, Answer::Rehearsed(_))
+        HttpReply::Answer(_, Answer::DryRun(_))
         | HttpReply::NoVerdict(_)
         | HttpReply::TurnedAway(_) => &[],
     };
@@ -178,7 +178,7 @@ fn log(
         return info!(
             %family, caller, tx.hash = %sent.transaction.hash(), subscriptions = sent.subscriptions.len(),
             failed = sent.failed.len(), earlier = sent.earlier.len(), took_ms,
-            "{}", if sent.progress == HowFar::New { "billed" } else { "billed before" }
+            "{}", if sent.progress == Progress::New { "billed" } else { "billed before" }
         );
     }
     let Some(unwritten) = door.sampled.may_write(Some(caller.unwrap_or(ANYBODY))) else { return };
@@ -189,7 +189,7 @@ fn log(
             info!(%family, caller, refused, earlier, first, took_ms, unwritten, "refused");
         }
         HttpReply::Answer(_, Answer::Sent(_)) => {}
-        HttpReply::Answer(_, Answer::Rehearsed(_)) => {
+        HttpReply::Answer(_, Answer::DryRun(_)) => {
             info!(%family, caller, took_ms, unwritten, "rehearsed");
         }
         HttpReply::NoVerdict(why) => {

@@ -9,7 +9,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use billing::{BatchId, PlatformChainId};
-use engine::{Hindrance, Lane, LaneSet, SigningLanes};
+use engine::{HeldUp, Lane, LaneSet, SigningLanes};
 use host::tls::{Tls, Validity, shown};
 use node::NodeView;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
     let now = door.engine.journal.now_ms().div_euclid(1000);
     let encrypted = door.limits.tls.as_ref();
     let Itself { journal, let_in } = Itself::of(&door, now);
-    let up = let_in && journal.is_none() && lanes.iter().all(|lanes| lanes.standing().is_empty());
+    let up = let_in && journal.is_none() && lanes.iter().all(|lanes| lanes.not_ready().is_empty());
     let (status, word) = told(up, ("ready", "not ready"));
     let journal = journal.map_or_else(|| json!("ok"), |problem| json!(problem));
     let tls = encrypted.map(|tls| certificate(tls, now));
@@ -83,7 +83,7 @@ pub(super) async fn of_chain(
         return TurnedAway::NotFound("no chain of this id is configured").into_response();
     };
     let now = door.engine.journal.now_ms().div_euclid(1000);
-    let up = Itself::of(&door, now).serves() && lanes.standing().is_empty();
+    let up = Itself::of(&door, now).serves() && lanes.not_ready().is_empty();
     let (status, word) = told(up, ("ready", "not ready"));
     body(status, &json!({"status": word, "chain": chain(set, lanes)}))
 }
@@ -103,7 +103,7 @@ fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
     let (facts, pulse, nodes) = (lane.chain.facts(), lane.pulse(), lane.chain.nodes());
     let all = || set.of_chain(lanes).map(AsRef::as_ref);
     let followers = set.followers_of(facts.id).map(AsRef::as_ref);
-    let troubles: Vec<String> = lanes.standing().into_iter().map(|(_, said)| said).collect();
+    let troubles: Vec<String> = lanes.not_ready().into_iter().map(|(_, said)| said).collect();
     let status = if troubles.is_empty() { "ok".to_owned() } else { troubles.join("; ") };
     json!({
         "chainId": facts.id.0,
@@ -162,7 +162,7 @@ fn node(node: &NodeView) -> Value {
     })
 }
 
-fn held_up((batch, why): (BatchId, Hindrance)) -> Value {
+fn held_up((batch, why): (BatchId, HeldUp)) -> Value {
     json!({"batch": batch.0, "why": why.sentence()})
 }
 
@@ -171,7 +171,7 @@ fn disputed((batch, nodes): (BatchId, Vec<String>)) -> Value {
 }
 
 fn trouble(lane: &Lane) -> Option<String> {
-    lane.standing().map(|(_, said)| said)
+    lane.not_ready().map(|(_, said)| said)
 }
 
 /// Counters and gauges in the text format that Prometheus reads, or as `OpenMetrics` where that is asked for.

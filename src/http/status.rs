@@ -10,7 +10,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::{AttemptKind, BatchId, BatchState, Family, Period, TxRecord, spell_address};
-use engine::{Hindrance, NoVerdict};
+use engine::{HeldUp, NoVerdict};
 use journal::{Billing, JournalError, Line, Resolution};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -171,7 +171,7 @@ pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
         tx_hashes: billing.attempts.iter().map(|a| spell_hash(family, a.hash())).collect(),
         transactions: transactions(family, billing),
         state: billing.state.word(),
-        held_up: running.and_then(|lane| lane.hindrance(billing.batch)).map(Hindrance::sentence),
+        held_up: running.and_then(|lane| lane.held_up_by(billing.batch)).map(HeldUp::sentence),
         chain_id: lane.chain.0,
         address: spell_address(family, lane.signer),
         contract: spell_address(family, contract),

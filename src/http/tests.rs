@@ -20,7 +20,7 @@ use billing::{
 };
 use chain::Facts;
 use config::JournalConfig;
-use engine::{Answer, HowFar, LaneSet, NamedTransaction, Rehearsed, Sent};
+use engine::{Answer, DryRun, LaneSet, NamedTransaction, Progress, Sent};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use journal::{Binding, Journal, LaneId, Network, Origin, Proposal, Sealed};
@@ -278,7 +278,7 @@ fn satisfied(state: ClaimState) -> Satisfied {
     Satisfied { subscribe: SubscribeId(7), spelling: entry().spelling.plan, by }
 }
 
-fn sent(progress: HowFar) -> Sent {
+fn sent(progress: Progress) -> Sent {
     let lane = LaneId { chain: CHAIN, signer: SIGNER };
     let signed = Signed { hash: B256::ZERO, raw: vec![0xAB], gas_required: 21_000 };
     Sent {
@@ -308,7 +308,7 @@ async fn every_answer_is_as_the_document_describes_it() {
     let answer = Sent {
         failed: vec![refused().claimed_by(B256::ZERO)],
         earlier: vec![satisfied(ClaimState::Open)],
-        ..sent(HowFar::New)
+        ..sent(Progress::New)
     };
     let heard = told(Answer::Sent(answer)).await;
     assert_eq!((&heard["code"], &heard["description"]), (&json!(1), &Value::Null));
@@ -331,9 +331,8 @@ async fn every_answer_is_as_the_document_describes_it() {
 
     let gas_required = Some(1);
     let (would_charge, earlier) = (asked(), vec![satisfied(ClaimState::Open)]);
-    let rehearsed =
-        Rehearsed { facts: facts(), would_charge, refused: vec![], earlier, gas_required };
-    let dry = told(Answer::Rehearsed(rehearsed)).await;
+    let rehearsed = DryRun { facts: facts(), would_charge, refused: vec![], earlier, gas_required };
+    let dry = told(Answer::DryRun(rehearsed)).await;
     assert_eq!(dry["code"], 0, "a rehearsal is not taken for a charge");
     fits(&dry["data"], "DryRun");
 
@@ -348,17 +347,17 @@ async fn every_answer_is_as_the_document_describes_it() {
 async fn a_repeat_says_what_has_become_of_the_transaction() {
     let block = BlockRef { number: 7, time: 0 };
     for (progress, msg) in [
-        (HowFar::Open, "Already sent: the transaction is open, nothing more was signed"),
-        (HowFar::Charged(block), "Already sent: charged in block 7, nothing more was signed"),
+        (Progress::Open, "Already sent: the transaction is open, nothing more was signed"),
+        (Progress::Charged(block), "Already sent: charged in block 7, nothing more was signed"),
     ] {
         let heard = told(Answer::Sent(sent(progress))).await;
         assert_eq!((&heard["msg"], &heard["data"]["repeated"]), (&json!(msg), &json!(true)));
         fits(&heard["data"], "Success");
     }
-    let learnt = Sent { transaction: NamedTransaction::Learnt(B256::ZERO), ..sent(HowFar::Open) };
+    let learnt = Sent { transaction: NamedTransaction::Learnt(B256::ZERO), ..sent(Progress::Open) };
     let heard = told(Answer::Sent(learnt)).await;
     assert_eq!(heard["data"]["signedTransactionData"], Value::Null, "nobody here knows its bytes");
-    let anew = told(Answer::Sent(sent(HowFar::New))).await;
+    let anew = told(Answer::Sent(sent(Progress::New))).await;
     assert!(anew["data"]["repeated"].is_null(), "the success object as the platform has it");
 }
 

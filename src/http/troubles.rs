@@ -2,7 +2,7 @@
 
 use super::AppState;
 use billing::{PlatformChainId, coin_symbol};
-use engine::{Obstacle, SigningLanes};
+use engine::{NotReady, SigningLanes};
 use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,20 +44,20 @@ impl Troubles {
     pub(super) fn of(&self, lanes: &SigningLanes, now: i64) -> Vec<StandingTrouble> {
         let facts = lanes.any().chain.facts();
         let coin = coin_symbol(facts.family, facts.network);
-        self.note((facts.id, coin), lanes.standing(), now)
+        self.note((facts.id, coin), lanes.not_ready(), now)
     }
 
     fn note(
         &self,
         (chain, coin): (PlatformChainId, &str),
-        standing: Vec<(Obstacle, String)>,
+        standing: Vec<(NotReady, String)>,
         now: i64,
     ) -> Vec<StandingTrouble> {
         let words: Vec<&str> = standing.iter().map(|(obstacle, _)| obstacle.word()).collect();
         let TroublesSeen { since, looked_at } = &mut *self.0.lock();
         since.retain(|(of, word), _| *of != chain || words.contains(word));
         let began = (now, !looked_at.contains(&chain));
-        if !words.contains(&Obstacle::Unseen.word()) {
+        if !words.contains(&NotReady::Unseen.word()) {
             looked_at.insert(chain);
         }
         let told = standing.into_iter().map(|(obstacle, said)| {
@@ -74,38 +74,38 @@ impl Troubles {
 const COIN: &str = "{coin}";
 
 /// Returns the advice to a person about an obstacle.
-fn advice(obstacle: Obstacle) -> &'static str {
+fn advice(obstacle: NotReady) -> &'static str {
     match obstacle {
-        Obstacle::Unseen => {
+        NotReady::Unseen => {
             "Wait for the first look at the chain; if it does not come, see its nodes below."
         }
-        Obstacle::Nodes => {
+        NotReady::Nodes => {
             "See the nodes below: bring one back, or add another to the configuration and restart."
         }
-        Obstacle::Key => {
+        NotReady::Key => {
             "See that the store that has the key can be reached, and that it still has it."
         }
-        Obstacle::GasMoney => "Send {coin} to the account that the sentence names.",
-        Obstacle::Fees => {
+        NotReady::GasMoney => "Send {coin} to the account that the sentence names.",
+        NotReady::Fees => {
             "Wait until the chain asks less, or raise the ceiling in the configuration and restart."
         }
-        Obstacle::Clock => {
+        NotReady::Clock => {
             "Set the clock of this machine, or ask the provider why its newest block is old."
         }
-        Obstacle::Finality => "Wait: the chain's own finality stands still, and nothing is lost.",
-        Obstacle::Journal => {
+        NotReady::Finality => "Wait: the chain's own finality stands still, and nothing is lost.",
+        NotReady::Journal => {
             "See to the journal's disk or server: nothing is signed until it takes a commit."
         }
-        Obstacle::OldCopy => "Wait until what the copy has forgotten is learnt from the chain.",
-        Obstacle::UnknownTransactions => {
+        NotReady::OldCopy => "Wait until what the copy has forgotten is learnt from the chain.",
+        NotReady::UnknownTransactions => {
             "Find out who used the account; what the page on incidents says is next."
         }
-        Obstacle::KeyElsewhere => "Stop whoever else signs with the key: two must not.",
-        Obstacle::Permission => {
+        NotReady::KeyElsewhere => "Stop whoever else signs with the key: two must not.",
+        NotReady::Permission => {
             "Give the signing account the permission that it lacks; nothing is to be done here."
         }
-        Obstacle::Brake => "Read why transactions fail, mend it, and restart.",
-        Obstacle::Other => {
+        NotReady::Brake => "Read why transactions fail, mend it, and restart.",
+        NotReady::Other => {
             "The sentence says what is wrong; the page on incidents says what is next."
         }
     }
@@ -133,20 +133,20 @@ mod tests {
     #[test]
     fn a_trouble_is_told_with_its_beginning_until_it_is_over() {
         let troubles = Troubles::default();
-        let nodes = || (Obstacle::Nodes, "no node answers".to_owned());
-        let fees = || (Obstacle::Fees, "gas is dear".to_owned());
+        let nodes = || (NotReady::Nodes, "no node answers".to_owned());
+        let fees = || (NotReady::Fees, "gas is dear".to_owned());
         let told = |chain, standing, now| {
             let told = troubles.note((PlatformChainId(chain), "POL"), standing, now);
             told.iter().map(|one| (one.obstacle, one.since, one.since_at_least)).collect::<Vec<_>>()
         };
-        let unseen = (Obstacle::Unseen, "its node has not answered yet".to_owned());
+        let unseen = (NotReady::Unseen, "its node has not answered yet".to_owned());
         assert_eq!(told(1, vec![unseen], 5), [("unseen", 5, true)]);
         assert_eq!(told(1, vec![nodes()], 10), [("nodes", 10, true)], "it may have begun before");
         assert_eq!(told(2, vec![nodes()], 20), [("nodes", 20, true)], "another chain's is another");
         assert_eq!(told(1, vec![nodes(), fees()], 30), [("nodes", 10, true), ("fees", 30, false)]);
         assert_eq!(told(1, vec![fees()], 40), [("fees", 30, false)]);
         assert_eq!(told(1, vec![nodes()], 50), [("nodes", 50, false)], "it was over in between");
-        let starved = vec![(Obstacle::GasMoney, "the account 0xA1 holds 0 POL".to_owned())];
+        let starved = vec![(NotReady::GasMoney, "the account 0xA1 holds 0 POL".to_owned())];
         let starved = troubles.note((PlatformChainId(1), "POL"), starved, 60);
         assert_eq!(starved[0].what_to_do, "Send POL to the account that the sentence names.");
     }

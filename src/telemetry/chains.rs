@@ -6,7 +6,7 @@ use super::sheet::{Labels, Samples, Sheet};
 use alloy::primitives::U256;
 use billing::{Family, PlatformChainId, spell_address};
 use chain::Vitals;
-use engine::{Gate, Lane, LaneSet, Obstacle, SigningLanes, Tally};
+use engine::{Gate, Lane, LaneCounts, LaneSet, NotReady, SigningLanes};
 use std::sync::Arc;
 use std::time::Duration;
 use strum::IntoEnumIterator;
@@ -21,8 +21,8 @@ pub(super) struct ChainNow<'a> {
     family: Family,
     /// Of all that take new work, once all are seen.
     vitals: Option<Vec<Vitals>>,
-    tallies: Vec<Tally>,
-    standing: Vec<Obstacle>,
+    tallies: Vec<LaneCounts>,
+    standing: Vec<NotReady>,
     now_ms: i64,
 }
 
@@ -37,8 +37,8 @@ impl<'a> ChainNow<'a> {
                 signing,
                 family: lane.chain.facts().family,
                 vitals: signing.all().map(|lane| lane.chain.vitals()).collect(),
-                tallies: lanes.of_chain(signing).map(|lane| lane.tally()).collect(),
-                standing: signing.standing().into_iter().map(|(obstacle, _)| obstacle).collect(),
+                tallies: lanes.of_chain(signing).map(|lane| lane.counts()).collect(),
+                standing: signing.not_ready().into_iter().map(|(obstacle, _)| obstacle).collect(),
                 followers: lanes.followers_of(id).collect(),
                 now_ms,
             }
@@ -54,7 +54,7 @@ impl<'a> ChainNow<'a> {
         coins(amount, self.family)
     }
 
-    fn sum<T>(&self, of: impl Fn(&Tally) -> Option<T>) -> impl Iterator<Item = T> {
+    fn sum<T>(&self, of: impl Fn(&LaneCounts) -> Option<T>) -> impl Iterator<Item = T> {
         self.tallies.iter().filter_map(of)
     }
 }
@@ -108,11 +108,11 @@ fn tell_standing(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     sheet.gauges(
         ("obstacle", "1 for the reason why a chain is not ready"),
         many(chains, |chain| {
-            let of = |reason: Obstacle| {
+            let of = |reason: NotReady| {
                 let now = i64::from(chain.standing.contains(&reason));
                 ([of_chain(chain.id), ("reason", reason.word().to_owned())], now)
             };
-            Obstacle::iter().map(of).collect::<Vec<_>>()
+            NotReady::iter().map(of).collect::<Vec<_>>()
         }),
     );
     sheet.gauges(
@@ -215,7 +215,7 @@ fn tell_ends(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
         ("charges_accepted", "Charges in them"),
         each(chains, |chain| Some(chain.sum(|tally| Some(tally.charges_accepted)).sum())),
     );
-    let none = Tally::default();
+    let none = LaneCounts::default();
     sheet.counters(
         ("batches_ended", "Batches that final blocks have decided, by how"),
         many(chains, |chain| {

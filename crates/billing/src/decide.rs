@@ -7,7 +7,7 @@ use super::{Attempt, AttemptKind, BlockRef, Execution, Foreign, Landed, Slot, Ve
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sighting {
     /// In no block. It may be in a pool, and it can still land.
-    Absent(Standing),
+    Absent(FeeStanding),
     /// The slot's place is taken in a block that can still be undone.
     Included,
     /// An attempt of ours took the slot's place, and its block is final.
@@ -77,7 +77,7 @@ impl Unsettled {
 
 /// The standing of an absent slot's newest attempt against what the chain asks now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Standing {
+pub enum FeeStanding {
     /// Nothing is known that keeps it from landing.
     Fair,
     /// It bids less than the chain asks.
@@ -93,7 +93,7 @@ pub enum Standing {
 
 /// Why a node would not take a transaction. Chooses what to do next, and proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Objection {
+pub enum NodeRejection {
     /// A transaction with this nonce is in a block already.
     NonceTaken,
     /// The node holds another transaction in this place.
@@ -125,8 +125,8 @@ pub struct Memory {
     pub since_attempt_ms: u64,
     /// Since it was accepted.
     pub since_accepted_ms: u64,
-    /// The nodes' objection to the newest attempt when that was last offered.
-    pub objection: Option<Objection>,
+    /// The nodes' rejection of the newest attempt when that was last offered.
+    pub rejection: Option<NodeRejection>,
     /// True if a transaction that was learnt from the chain has made one of its charges.
     pub charged_elsewhere: bool,
 }
@@ -265,22 +265,22 @@ fn late<A>(slot: &Slot<A>, block: BlockRef, memory: Memory, again: Again) -> Ste
 
 fn absent<A: AsRef<Attempt>>(
     slot: &Slot<A>,
-    standing: Standing,
+    standing: FeeStanding,
     memory: Memory,
     rules: Rules,
 ) -> Step {
     if let Again::Replace { after_ms, most, cancel_after_ms } = rules.again
-        && standing != Standing::Shown
+        && standing != FeeStanding::Shown
     {
         let newest = slot.attempts.newest().as_ref().kind;
         let made = slot.attempts.count();
-        let hopeless = memory.objection == Some(Objection::Structural)
+        let hopeless = memory.rejection == Some(NodeRejection::Structural)
             || memory.charged_elsewhere
             || cancel_after_ms.is_some_and(|after| memory.since_accepted_ms >= after);
         let doubled = 1_u64.checked_shl(u32::try_from(made).unwrap_or(u32::MAX)).map(|n| n >> 1);
         let patience = after_ms.saturating_mul(doubled.unwrap_or(u64::MAX));
-        let low =
-            standing == Standing::Underpriced || memory.objection == Some(Objection::Underpriced);
+        let low = standing == FeeStanding::Underpriced
+            || memory.rejection == Some(NodeRejection::Underpriced);
         if hopeless && newest == AttemptKind::Bill {
             return Step::SignAgain(AttemptKind::Cancel);
         }

@@ -33,9 +33,9 @@ impl Gate {
             Self::Open => true,
             Self::Opening => false,
             Self::Closed(why) => match why {
-                Closed::Braked(_) | Closed::OnlyFollows { .. } | Closed::OtherUnlearnt { .. } => {
-                    true
-                }
+                Closed::Halted(_)
+                | Closed::OnlyFollows { .. }
+                | Closed::OtherAccountUnreconciled { .. } => true,
                 Closed::Ahead { .. }
                 | Closed::OpenBatchesFirst
                 | Closed::InPools { .. }
@@ -64,9 +64,9 @@ impl Gate {
                 | Closed::Reading { .. }
                 | Closed::NotFinal { .. }
                 | Closed::UsedLater
-                | Closed::Braked(_)
+                | Closed::Halted(_)
                 | Closed::OnlyFollows { .. }
-                | Closed::OtherUnlearnt { .. } => false,
+                | Closed::OtherAccountUnreconciled { .. } => false,
             },
         }
     }

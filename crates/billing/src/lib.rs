@@ -3,7 +3,6 @@
 mod admitted;
 mod assign;
 mod attempt;
-mod brake;
 mod carried;
 mod claim;
 mod coin;
@@ -17,6 +16,7 @@ mod order;
 mod preflight;
 mod refusal;
 mod repeats;
+mod signing_halt;
 mod spelling;
 mod tx_record;
 mod verdict;
@@ -26,12 +26,11 @@ pub use assign::account_of;
 pub use attempt::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeTerms, Item, Signed, Slot,
 };
-pub use brake::Brake;
 pub use carried::{Carried, Undecodable};
 pub use claim::{Claim, ClaimState, ClaimedBy, PeriodNaming, Satisfied, Subject};
 pub use coin::{Denomination, coin_symbol, coins, decimal, whole};
 pub use decide::{
-    Again, Memory, Objection, Place, Rules, Sighting, Standing, Step, Unsettled, next_step,
+    Again, FeeStanding, Memory, NodeRejection, Place, Rules, Sighting, Step, Unsettled, next_step,
 };
 pub use entry::{BadField, Entry};
 pub use gate::{
@@ -48,6 +47,7 @@ pub use order::{Mode, NotAdmitted, Order};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};
 pub use repeats::{Repeat, repeat_of};
+pub use signing_halt::SigningHalt;
 pub use spelling::{Digits, Scalar, Spelling};
 pub use tx_record::{CallEnding, TxRecord};
 pub use verdict::{

@@ -44,8 +44,8 @@ use ::node::{NodeTraffic, NodeView, Trust};
 use alloy::primitives::{Address, B256, Selector, U256};
 use async_trait::async_trait;
 use billing::{
-    Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, NonceView, Objection,
-    PlaceTakers, PlatformChainId, Sighting, Slot,
+    Admitted, Attempt, AttemptKind, Charge, Checked, Family, NodeRejection, NonceView, PlaceTakers,
+    PlatformChainId, Sighting, SigningHalt, Slot,
 };
 use contract::{Looked, Profile};
 use journal::{Binding, Durable, Network, Past, Sealed};
@@ -111,8 +111,8 @@ pub enum Delivery {
     Accepted,
     /// No node takes it now. No proof that it cannot land.
     Refused {
-        /// The nodes' objection to the transaction.
-        objection: Objection,
+        /// The nodes' rejection of the transaction.
+        rejection: NodeRejection,
         /// Their words.
         said: String,
     },
@@ -338,7 +338,7 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// Why nothing new should be signed on the chain, whatever the journal knows; none where nothing
     /// speaks against it.
-    fn brake(&self) -> Option<Brake> {
+    fn halt(&self) -> Option<SigningHalt> {
         None
     }
 

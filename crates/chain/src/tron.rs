@@ -52,7 +52,7 @@ use ::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeTraffic, NodeView, Rea
 use alloy::primitives::{Address, B256, Selector, U256};
 use api::Api;
 use async_trait::async_trait;
-use billing::{Admitted, Attempt, AttemptKind, Brake, Charge, PlaceTakers, Sighting, Slot};
+use billing::{Admitted, Attempt, AttemptKind, Charge, PlaceTakers, Sighting, SigningHalt, Slot};
 use burnings::Burnings;
 use config::TvmConfig;
 use contract::{Looked, Profile};
@@ -375,7 +375,7 @@ impl Chain for TronChain {
         }
     }
 
-    fn brake(&self) -> Option<Brake> {
+    fn halt(&self) -> Option<SigningHalt> {
         self.throttled()
     }
 

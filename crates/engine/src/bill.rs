@@ -4,7 +4,7 @@ use super::lane::Lane;
 use super::ready::{Ready, Rest};
 use super::repeat::{Asked, unclaimed};
 use super::sign::{Undone, commit};
-use super::verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent, Stop};
+use super::verdict::{Answer, DryRun, NamedTransaction, NoVerdict, Progress, Sent, Stop};
 use billing::{
     Admitted, Attempt, AttemptKind, Charge, Digits, FailCode, Order, Period, Slot, SubscribeId,
     judge,
@@ -58,7 +58,7 @@ async fn bill_admitted(
         };
         match commit(lane, &asked, &ready, deadline).await {
             Ok(slot) => {
-                lane.tally.lock().accepted(slot.items.len(), slot.accepted_ms);
+                lane.counts.lock().accepted(slot.items.len(), slot.accepted_ms);
                 drop(held);
                 within("broadcast", lane.offer(&slot)).await;
                 return Ok(sent(lane, &slot, spelt(&ready.good), ready.rest));
@@ -109,14 +109,14 @@ async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Rea
     counts.push(policy.fee(AttemptKind::Bill, draft.cost()));
     if dry_run {
         lane.journal.room(lane.id().chain, counts, lane.journal.now_ms()).await?;
-        let rehearsed = Rehearsed {
+        let rehearsed = DryRun {
             facts: lane.chain.facts().clone(),
             would_charge: spelt(&judged.good),
             refused: rest.refused,
             earlier: rest.earlier,
             gas_required: Some(draft.gas_required()),
         };
-        return Err(Stop::Answer(Answer::Rehearsed(rehearsed)));
+        return Err(Stop::Answer(Answer::DryRun(rehearsed)));
     }
     Ok(Ready { good: judged.good, rest, draft, counts, pulse })
 }
@@ -173,7 +173,7 @@ fn sent(
         family: lane.chain.facts().family,
         origin: lane.origin(),
         transaction: NamedTransaction::Signed(slot.attempts.newest().get().signed.clone()),
-        progress: HowFar::New,
+        progress: Progress::New,
         subscriptions,
         failed: rest.refused,
         earlier: rest.earlier,

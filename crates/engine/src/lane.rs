@@ -1,13 +1,13 @@
 //! Everything that one signing account does on one chain: its gate, its place in line, and the
 //! batches that the chain has not decided.
 
-use super::hindrance::Hindrance;
+use super::chain_accounts::{AccountKnown, ChainAccounts};
+use super::counts::LaneCounts;
+use super::held_up::HeldUp;
+use super::lane_error::LaneError;
 use super::rest::BetweenLooks;
-use super::siblings::{AccountKnown, Siblings};
 use super::signing_line::SigningLine;
-use super::tally::Tally;
 use super::tracked::{Tracked, Undecided};
-use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use super::young::YoungKnown;
 use billing::{
@@ -42,7 +42,7 @@ pub struct Lane {
     /// Why it begins nothing new; none where it may.
     pub follows: Option<OnlyFollows>,
     /// The state that the lane shares with the other accounts of its chain.
-    pub(super) siblings: Siblings,
+    pub(super) siblings: ChainAccounts,
     /// True if the lane's account had nothing left to do when the process began, and is only compared with the
     /// chain: an old copy of the journal has forgotten what the account did since.
     pub only_compared: bool,
@@ -54,7 +54,7 @@ pub struct Lane {
     pub(super) gas_noted_low: AtomicBool,
     /// The amounts of the limits of the day that were taken at the last look.
     pub(super) day_limits: RwLock<Vec<Headroom>>,
-    pub(super) tally: Mutex<Tally>,
+    pub(super) counts: Mutex<LaneCounts>,
     pub(super) tracked: Undecided,
     /// The known state of the lane's account.
     pub(super) known: Arc<AccountKnown>,
@@ -67,7 +67,7 @@ pub struct Lane {
     pub(super) watched: AtomicBool,
     /// The known state of the account beyond irrevocable blocks.
     pub(super) young: YoungKnown,
-    pub(super) trouble: RwLock<Option<Trouble>>,
+    pub(super) error: RwLock<Option<LaneError>>,
     /// The first position that is not committed, as far as is known.
     pub(super) next: AtomicU64,
     /// The line of those who sign for positions.
@@ -90,20 +90,20 @@ impl Lane {
             rules,
             guard,
             follows: None,
-            siblings: Siblings::default(),
+            siblings: ChainAccounts::default(),
             only_compared: false,
             gas_warn_billings: 0,
             gas_is_low: AtomicBool::new(false),
             gas_noted_low: AtomicBool::new(false),
             day_limits: RwLock::default(),
-            tally: Mutex::default(),
+            counts: Mutex::default(),
             tracked,
             known: Arc::new(known),
             known_at_start: RwLock::new(None),
             compared: AtomicBool::new(false),
             watched: AtomicBool::new(false),
             young: YoungKnown::default(),
-            trouble: RwLock::new(None),
+            error: RwLock::new(None),
             next: AtomicU64::new(0),
             line: SigningLine::default(),
             looked: Notify::new(),
@@ -128,8 +128,8 @@ impl Lane {
     }
 
     /// Returns the lane's counts since the start.
-    pub fn tally(&self) -> Tally {
-        self.tally.lock().clone()
+    pub fn counts(&self) -> LaneCounts {
+        self.counts.lock().clone()
     }
 
     /// When the oldest batch was accepted that the chain has not decided, Unix ms.
@@ -170,7 +170,7 @@ impl Lane {
     }
 
     /// Returns the hindrances that keep single batches from landing, as far as is known, the oldest first.
-    pub fn held_up(&self) -> Vec<(BatchId, Hindrance)> {
+    pub fn held_up(&self) -> Vec<(BatchId, HeldUp)> {
         let tracked = self.tracked.lock();
         tracked.values().filter_map(|t| t.held_up.map(|why| (t.slot.batch, why))).collect()
     }
@@ -188,7 +188,7 @@ impl Lane {
     }
 
     /// Returns the hindrance that keeps this batch from landing, as far as is known.
-    pub fn hindrance(&self, batch: BatchId) -> Option<Hindrance> {
+    pub fn held_up_by(&self, batch: BatchId) -> Option<HeldUp> {
         self.tracked.lock().get(&batch).and_then(|tracked| tracked.held_up)
     }
 
@@ -200,7 +200,9 @@ impl Lane {
             match &gate {
                 Gate::Open => info!(chain, account, "the lane is open"),
                 // All accounts of a chain are looked at together, and one has to be first.
-                Gate::Closed(why @ Closed::OtherUnlearnt { .. }) if *now == Gate::Opening => {
+                Gate::Closed(why @ Closed::OtherAccountUnreconciled { .. })
+                    if *now == Gate::Opening =>
+                {
                     info!(chain, account, "the lane waits: {why}");
                 }
                 Gate::Closed(why) => warn!(chain, account, "the lane is closed: {why}"),
@@ -211,8 +213,8 @@ impl Lane {
     }
 
     /// Why the lane has never been open.
-    pub fn unopened(&self) -> Trouble {
-        self.trouble().unwrap_or(Trouble::Unseen)
+    pub fn unopened(&self) -> LaneError {
+        self.error().unwrap_or(LaneError::Unseen)
     }
 
     /// Returns the reason that nothing new is signed, if the chain is paused. Open batches are followed all the
@@ -321,7 +323,7 @@ impl Lane {
             slot: Arc::clone(&slot),
             signed: Instant::now(),
             offered: None,
-            objection: None,
+            rejection: None,
             held_up: None,
             in_block: false,
             unsigned: None,
@@ -340,14 +342,14 @@ impl Lane {
         }
         let (hash, position) = (newest.get().signed.hash, slot.position);
         let chain = &self.chain.facts().name;
-        let objection = match self.chain.deliver(newest).await {
+        let rejection = match self.chain.deliver(newest).await {
             Delivery::Accepted => {
                 info!(chain, tx.hash = %hash, position, "offered to the chain");
                 None
             }
-            Delivery::Refused { objection, said } => {
+            Delivery::Refused { rejection, said } => {
                 warn!(chain, tx.hash = %hash, position, said, "not taken; it will be offered again");
-                Some(objection)
+                Some(rejection)
             }
             Delivery::Unknown(said) => {
                 warn!(chain, tx.hash = %hash, position, said, "nobody knows whether it was taken; it will be offered again");
@@ -355,7 +357,7 @@ impl Lane {
             }
         };
         if let Some(tracked) = self.tracked.lock().get_mut(&slot.batch) {
-            tracked.objection = objection;
+            tracked.rejection = rejection;
         }
     }
 
@@ -367,7 +369,7 @@ impl Lane {
         *self.known_at_start.write() = self.journal.known_until(self.id()).await?;
         let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
         let past = self.journal.past(self.id(), since_ms).await?;
-        self.tally.lock().accepted_ms = past.accepted_ms;
+        self.counts.lock().accepted_ms = past.accepted_ms;
         self.chain.recollect(past, &open);
         for slot in open {
             self.track(slot);

@@ -2,7 +2,7 @@
 //! nothing counts an account's transactions. Only this check notices a copy that was put back with its mark.
 
 use super::lane::Lane;
-use super::trouble::Trouble;
+use super::lane_error::LaneError;
 use billing::{Closed, LastUse, LastUseRuling, reads_arrivals};
 use std::sync::atomic::Ordering;
 use tracing::{debug, warn};
@@ -10,7 +10,7 @@ use tracing::{debug, warn};
 impl Lane {
     /// Returns true if it is settled, for this process, that the journal knows of everything that the account did
     /// before, or that it does not: then the lane is in doubt.
-    pub(super) async fn knows_the_last_use(&self) -> Result<bool, Trouble> {
+    pub(super) async fn knows_the_last_use(&self) -> Result<bool, LaneError> {
         if self.doubt().is_some() || self.compared.load(Ordering::Relaxed) {
             return Ok(true);
         }
@@ -32,7 +32,7 @@ impl Lane {
     }
 
     /// Something has landed since the journal was left: the blocks since then are read for what it does not know.
-    async fn knows_what_landed_before(&self, used_ms: i64) -> Result<bool, Trouble> {
+    async fn knows_what_landed_before(&self, used_ms: i64) -> Result<bool, LaneError> {
         let left_ms = self.journal.left_ms().unwrap_or_default();
         let read = self.chain.used_between(left_ms, used_ms).await?;
         let used = read.found.iter().map(|found| found.landed().hash).collect();
@@ -46,7 +46,7 @@ impl Lane {
     /// Reads every block until nothing that was signed before this process began can land any more. Transactions
     /// that a copy has forgotten may have been on their way at that time, or in a block that was not irrevocable
     /// yet. The lane is open meanwhile; a transaction that is found closes it.
-    pub(super) async fn watch_for_what_was_on_its_way(&self) -> Result<(), Trouble> {
+    pub(super) async fn watch_for_what_was_on_its_way(&self) -> Result<(), LaneError> {
         let (left_ms, over) = (self.journal.left_ms(), self.watched.load(Ordering::Relaxed));
         if !reads_arrivals(left_ms, self.doubt().is_some(), over) {
             return Ok(());
@@ -77,7 +77,7 @@ impl Lane {
     /// Puts a lane that the journal does not know in doubt if its account was used after the newest row that
     /// another process has left: the journal may be a copy from before the lane. Earlier use is the account's own
     /// history.
-    pub(super) async fn was_used_since_it_was_left(&self) -> Result<(), Trouble> {
+    pub(super) async fn was_used_since_it_was_left(&self) -> Result<(), LaneError> {
         let Some(left_ms) = self.journal.left_ms() else { return Ok(()) };
         match self.last_used_ms().await? {
             Some(used_ms) if used_ms >= left_ms && self.doubt().is_none() => {
@@ -87,13 +87,13 @@ impl Lane {
         }
     }
 
-    pub(super) async fn last_used_ms(&self) -> Result<Option<i64>, Trouble> {
+    pub(super) async fn last_used_ms(&self) -> Result<Option<i64>, LaneError> {
         let used_ms = self.chain.last_used().await?;
         Ok(used_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
     }
 
     /// The lane is in doubt from here on. It closes first: what is asked next may fail for long.
-    pub(super) async fn doubt_since(&self, known_ms: i64, used_ms: i64) -> Result<(), Trouble> {
+    pub(super) async fn doubt_since(&self, known_ms: i64, used_ms: i64) -> Result<(), LaneError> {
         self.close_meanwhile(Closed::UsedLater);
         let chain = &self.chain.facts().name;
         warn!(

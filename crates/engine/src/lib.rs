@@ -1,38 +1,38 @@
 #![doc = include_str!("../README.md")]
 
 pub(crate) mod bill;
-mod hindrance;
+mod chain_accounts;
+mod counts;
+mod end_log;
+mod held_up;
 mod lane;
+mod lane_error;
 mod lane_set;
 mod last_use;
+mod not_ready;
 mod ready;
 mod recall;
 mod repeat;
 mod reservation;
 mod rest;
 mod runway;
-mod siblings;
 mod sign;
 mod signing_lanes;
 mod signing_line;
-mod standing;
-mod tally;
-mod telling;
 mod tracked;
-mod trouble;
 mod verdict;
 mod watcher;
 mod young;
 
-pub use hindrance::Hindrance;
+pub use chain_accounts::ChainAccounts;
+pub use counts::{LaneCounts, SignedAgain};
+pub use held_up::HeldUp;
 pub use lane::Lane;
+pub use lane_error::LaneError;
 pub use lane_set::LaneSet;
-pub use siblings::Siblings;
+pub use not_ready::NotReady;
 pub use signing_lanes::SigningLanes;
-pub use standing::Obstacle;
-pub use tally::{SignedAgain, Tally};
-pub use trouble::Trouble;
-pub use verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent};
+pub use verdict::{Answer, DryRun, NamedTransaction, NoVerdict, Progress, Sent};
 
 pub use billing::Gate;
 pub use watcher::Watcher;

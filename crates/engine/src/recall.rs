@@ -3,7 +3,7 @@
 //! is learnt on the way.
 
 use super::lane::Lane;
-use super::trouble::Trouble;
+use super::lane_error::LaneError;
 use alloy::primitives::B256;
 use billing::{
     AccountView, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView, OnlyFollows,
@@ -27,7 +27,7 @@ struct Learnt {
 
 impl Lane {
     /// Brings the gate to where it belongs after a look at the chain.
-    pub(super) async fn open(&self, pulse: Pulse) -> Result<(), Trouble> {
+    pub(super) async fn open(&self, pulse: Pulse) -> Result<(), LaneError> {
         let (nonces, told_ms) = (pulse.nonces, self.told_until_ms(pulse));
         let known = match self.journal.next_position(self.id()).await? {
             Some(next) => next,
@@ -97,7 +97,7 @@ impl Lane {
         self.journal.now_ms().min(head_ms)
     }
 
-    async fn read_on(&self) -> Result<Recall, Trouble> {
+    async fn read_on(&self) -> Result<Recall, LaneError> {
         let since_ms = self.doubt().unwrap_or_default();
         let read = self.journal.read_until(self.id()).await?;
         let rival_until_ms = self.young.rival_until_ms();
@@ -112,7 +112,7 @@ impl Lane {
 
     /// Everything up to this block is learnt: that is written down now and then, so that a start that comes soon
     /// goes on there.
-    async fn has_read(&self, read: Option<LearntUpTo>) -> Result<(), Trouble> {
+    async fn has_read(&self, read: Option<LearntUpTo>) -> Result<(), LaneError> {
         let Some(read) = read else { return Ok(()) };
         let before = self.journal.read_until(self.id()).await?;
         let from = before.map_or(0, |before| before.number);
@@ -122,7 +122,7 @@ impl Lane {
         Ok(())
     }
 
-    async fn ask_pools(&self, whose: PoolsAsked) -> Result<PoolView, Trouble> {
+    async fn ask_pools(&self, whose: PoolsAsked) -> Result<PoolView, LaneError> {
         let MostSent { count, told_by } = match whose {
             PoolsAsked::Undenied => self.chain.undenied_sent().await?,
             PoolsAsked::Any => self.chain.most_sent().await?,
@@ -137,7 +137,7 @@ impl Lane {
         }
     }
 
-    async fn take_in(&self, lane: &mut LaneView, found: Vec<Foreign>) -> Result<(), Trouble> {
+    async fn take_in(&self, lane: &mut LaneView, found: Vec<Foreign>) -> Result<(), LaneError> {
         let learnt = self.learn(lane.next, found).await?;
         lane.next = self.next.fetch_max(learnt.next, Ordering::Relaxed).max(learnt.next);
         (lane.learnt, lane.opaque) = (true, learnt.opaque);
@@ -147,7 +147,11 @@ impl Lane {
     /// Opens a lane that the journal does not know; none when it has to wait. The journal may be a copy
     /// from before the lane, which has forgotten all that the account has done since the journal was
     /// left. So the lane begins where the account stood then: what came later is learnt.
-    async fn begin(&self, nonces: Option<NonceView>, told_ms: i64) -> Result<Option<u64>, Trouble> {
+    async fn begin(
+        &self,
+        nonces: Option<NonceView>,
+        told_ms: i64,
+    ) -> Result<Option<u64>, LaneError> {
         self.was_used_since_it_was_left().await?;
         let by_blocks = |at_ms| self.journal.by_blocks(at_ms);
         let left_ms = self.doubt().map(by_blocks).or_else(|| self.journal.left_ms());
@@ -180,7 +184,7 @@ impl Lane {
     }
 
     /// Those that the journal does not know, in the places from `next` on.
-    async fn unknown(&self, next: u64, found: Vec<Foreign>) -> Result<Vec<Foreign>, Trouble> {
+    async fn unknown(&self, next: u64, found: Vec<Foreign>) -> Result<Vec<Foreign>, LaneError> {
         let hashes = found.iter().map(|one| one.landed().hash).collect();
         let unknown = self.journal.unknown(hashes).await?;
         let foreign = found.into_iter().filter(|one| unknown.contains(&one.landed().hash));
@@ -192,7 +196,7 @@ impl Lane {
     }
 
     /// Takes new work from now on: nothing that the lane did is unknown.
-    async fn open_gate(&self, told_ms: i64) -> Result<(), Trouble> {
+    async fn open_gate(&self, told_ms: i64) -> Result<(), LaneError> {
         if self.doubt().is_some() {
             self.journal.end_doubt(self.id(), told_ms).await?;
             *self.known.doubt.write() = None;
@@ -204,10 +208,10 @@ impl Lane {
             gate = Gate::Closed(Closed::OnlyFollows { account: self.account(), why });
         } else if let Some(other) = self.unlearnt_other() {
             let other = spell_address(self.chain.facts().family, other);
-            gate = Gate::Closed(Closed::OtherUnlearnt { other });
+            gate = Gate::Closed(Closed::OtherAccountUnreconciled { other });
         }
-        if let (Gate::Open, Some(why)) = (&gate, self.chain.brake()) {
-            gate = Gate::Closed(Closed::Braked(why));
+        if let (Gate::Open, Some(why)) = (&gate, self.chain.halt()) {
+            gate = Gate::Closed(Closed::Halted(why));
         }
         self.set_gate(gate);
         Ok(())
@@ -228,7 +232,7 @@ impl Lane {
 
     /// Takes the claims of transactions that the journal does not know, up to the first that does not
     /// tell whom it charged.
-    async fn learn(&self, next: u64, found: Vec<Foreign>) -> Result<Learnt, Trouble> {
+    async fn learn(&self, next: u64, found: Vec<Foreign>) -> Result<Learnt, LaneError> {
         let mut readable = Vec::with_capacity(found.len());
         let mut opaque = None;
         for one in found {

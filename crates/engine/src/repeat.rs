@@ -1,7 +1,7 @@
 //! The part of a request that earlier requests have claimed: answered from the journal, without asking the chain.
 
 use super::lane::Lane;
-use super::verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent, Stop};
+use super::verdict::{Answer, DryRun, NamedTransaction, NoVerdict, Progress, Sent, Stop};
 use billing::{
     Admitted, AskedBy, BatchId, BatchState, ClaimState, NamedRequest, Order, Period, Refused,
     Repeat, Satisfied, Subject, repeat_of,
@@ -47,7 +47,7 @@ impl Asked {
         if let Err(taken) = self.named(lane, &earlier).await {
             return Stop::NoVerdict(taken);
         }
-        // The objection to a charge may be that another process has charged it since its claims were read.
+        // The reason against a charge may be that another process has charged it since its claims were read.
         match lane.journal.is_still_ours().await {
             Ok(()) => Stop::Answer(Answer::Refused(refused, earlier)),
             Err(lost) => Stop::NoVerdict(lost.into()),
@@ -56,7 +56,7 @@ impl Asked {
 
     /// A dry run says what would be charged, and never that something was sent.
     fn rehearsed(lane: &Lane, refused: Vec<Refused>, earlier: Vec<Satisfied>) -> Stop {
-        Stop::Answer(Answer::Rehearsed(Rehearsed {
+        Stop::Answer(Answer::DryRun(DryRun {
             facts: lane.chain.facts().clone(),
             would_charge: vec![],
             refused,
@@ -123,12 +123,12 @@ impl Asked {
 }
 
 /// Returns the progress of a batch. None if the batch has come further since its claims were read.
-fn progress(billing: &Billing, satisfied: &[Satisfied]) -> Option<HowFar> {
+fn progress(billing: &Billing, satisfied: &[Satisfied]) -> Option<Progress> {
     let (progress, state) = match (billing.state, billing.block) {
-        (BatchState::Open, _) => (HowFar::Open, ClaimState::Open),
+        (BatchState::Open, _) => (Progress::Open, ClaimState::Open),
         // A batch whose place was used up holds claims because a person said that they were charged.
         (BatchState::Charged | BatchState::Usurped, Some(block)) => {
-            (HowFar::Charged(block), ClaimState::Charged)
+            (Progress::Charged(block), ClaimState::Charged)
         }
         (
             BatchState::Charged

@@ -167,6 +167,6 @@ impl Lane {
             Gate::Opening | Gate::Closed(_) => false,
         };
         let watched = self.watched.load(Ordering::Relaxed) || self.journal.left_ms().is_none();
-        settled && watched && self.follows_well()
+        settled && watched && self.follows_the_chain()
     }
 }

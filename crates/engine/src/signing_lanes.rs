@@ -1,7 +1,7 @@
 //! The lanes of a chain that take new work: which of them a request falls to, and how they stand together.
 
 use super::lane::Lane;
-use super::standing::Obstacle;
+use super::not_ready::NotReady;
 use alloy::primitives::U256;
 use billing::{Entry, Order, account_of};
 use chain::Headroom;
@@ -46,9 +46,9 @@ impl SigningLanes {
     }
 
     /// Why any of them does not do what it is there for.
-    pub fn standing(&self) -> Vec<(Obstacle, String)> {
+    pub fn not_ready(&self) -> Vec<(NotReady, String)> {
         let of = |lane: &Arc<Lane>| {
-            let (obstacle, why) = lane.standing()?;
+            let (obstacle, why) = lane.not_ready()?;
             Some((obstacle, self.said_of(lane, why)))
         };
         self.all().filter_map(of).collect()

@@ -1,7 +1,7 @@
 //! The state that a lane remembers of the batches that the chain has not decided.
 
-use super::hindrance::{Hindrance, WhyUnsigned};
-use billing::{Attempt, BatchId, Objection, Slot};
+use super::held_up::{HeldUp, SigningFailure};
+use billing::{Attempt, BatchId, NodeRejection, Slot};
 use journal::Durable;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -20,14 +20,14 @@ pub(super) struct Tracked {
     pub(super) signed: Instant,
     /// When its bytes were last offered; none in this process yet.
     pub(super) offered: Option<Instant>,
-    /// The nodes' objection to the newest attempt when that was last offered.
-    pub(super) objection: Option<Objection>,
+    /// The nodes' rejection of the newest attempt when that was last offered.
+    pub(super) rejection: Option<NodeRejection>,
     /// The hindrance that keeps the batch from landing, as far as is known.
-    pub(super) held_up: Option<Hindrance>,
+    pub(super) held_up: Option<HeldUp>,
     /// True if the batch was in a block when it was last seen.
     pub(super) in_block: bool,
     /// Why the last try to sign another attempt failed, if it did.
-    pub(super) unsigned: Option<WhyUnsigned>,
+    pub(super) unsigned: Option<SigningFailure>,
     /// True if a person was called already.
     pub(super) alarmed: bool,
 }
@@ -37,7 +37,7 @@ impl Tracked {
     /// keeps it from landing.
     pub(super) fn is_left_alone(&self, while_young: Duration) -> bool {
         let hindered =
-            self.objection.is_some() || self.held_up.is_some() || self.unsigned.is_some();
+            self.rejection.is_some() || self.held_up.is_some() || self.unsigned.is_some();
         self.offered.is_some() && !hindered && self.signed.elapsed() < while_young
     }
 }

@@ -1,6 +1,6 @@
 //! The verdict on a request: an answer on every subscription, or none.
 
-use super::trouble::Trouble;
+use super::lane_error::LaneError;
 use alloy::primitives::B256;
 use billing::{
     BlockRef, Closed, Digits, Family, Full, PlatformChainId, Refused, Satisfied, Signed,
@@ -18,7 +18,7 @@ pub enum Answer {
     /// Code 2: nothing was signed, nothing was sent. These subscriptions are not charged.
     Refused(Vec<Refused>, Vec<Satisfied>),
     /// A dry run: nothing was signed, nothing was sent.
-    Rehearsed(Rehearsed),
+    DryRun(DryRun),
 }
 
 /// A durable transaction.
@@ -31,7 +31,7 @@ pub struct Sent {
     /// The transaction.
     pub transaction: NamedTransaction,
     /// Which request signed it, and how far it is.
-    pub progress: HowFar,
+    pub progress: Progress,
     /// Every subscription of the request that it charges, as the caller wrote it.
     pub subscriptions: Vec<Digits>,
     /// In partial mode, those that are not charged.
@@ -69,7 +69,7 @@ impl NamedTransaction {
 
 /// The progress of an answer's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HowFar {
+pub enum Progress {
     /// This request signed it.
     New,
     /// An earlier request signed it; the chain has not decided.
@@ -80,7 +80,7 @@ pub enum HowFar {
 
 /// The outcome that a request would have had.
 #[derive(Debug)]
-pub struct Rehearsed {
+pub struct DryRun {
     /// The chain, the contract and the account that would have signed.
     pub facts: Facts,
     /// The subscriptions that would have been charged, as the caller wrote them.
@@ -112,7 +112,7 @@ pub enum NoVerdict {
     LaneClosed(Closed),
     /// The lane has not seen its chain yet, for this reason.
     #[error("this chain takes no new work: {0}")]
-    LaneOpening(Trouble),
+    LaneOpening(LaneError),
     /// The lane changed while the batch was built.
     #[error("this chain takes no new work: {0}")]
     NotAccepted(AcceptError),

@@ -1,14 +1,14 @@
 //! Follows every undecided batch of one lane until the chain has decided. The tick is the program;
 //! the loop only sleeps.
 
-use super::hindrance::{Hindrance, WhyUnsigned};
+use super::counts::SignedAgain;
+use super::end_log;
+use super::held_up::{HeldUp, SigningFailure};
 use super::lane::Lane;
+use super::lane_error::LaneError;
+use super::not_ready::NotReady;
 use super::rest::Extent;
-use super::standing::Obstacle;
-use super::tally::SignedAgain;
-use super::telling;
 use super::tracked::Tracked;
-use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use billing::{
     Attempt, AttemptKind, BatchId, Landed, Memory, Rules, Sighting, Slot, Step, Verdict, next_step,
@@ -81,22 +81,22 @@ impl Watcher {
             self.lane.chain.look_after_permission().await;
         }
         let unknown =
-            matches!(self.lane.standing(), Some((Obstacle::Unseen | Obstacle::Permission, _)));
+            matches!(self.lane.not_ready(), Some((NotReady::Unseen | NotReady::Permission, _)));
         sleep(if unknown { PERMISSION_UNKNOWN } else { PERMISSION }).await;
     }
 
     /// A tick whose failure is remembered, and is no reason to stop.
     pub async fn look(&self) {
         let extent = self.lane.extent();
-        let trouble = self.tick(extent).await.err();
-        self.lane.set_trouble(trouble);
+        let error = self.tick(extent).await.err();
+        self.lane.set_error(error);
         self.lane.has_been_looked_at(extent);
         self.lane.watch_gas().await;
         self.lane.watch_limits().await;
     }
 
     /// One look at the chain, and what follows from it.
-    async fn tick(&self, extent: Extent) -> Result<(), Trouble> {
+    async fn tick(&self, extent: Extent) -> Result<(), LaneError> {
         let pulse = match extent {
             Extent::Whole => self.lane.chain.beat().await?,
             Extent::News => self.lane.chain.glance().await?,
@@ -109,7 +109,7 @@ impl Watcher {
         opened
     }
 
-    async fn follow(&self) -> Result<(), Trouble> {
+    async fn follow(&self) -> Result<(), LaneError> {
         let tracked: Vec<Tracked> = self.lane.tracked.lock().values().cloned().collect();
         if tracked.is_empty() {
             return Ok(());
@@ -158,7 +158,7 @@ impl Watcher {
         tracked: &Tracked,
         sighting: Sighting,
         rules: Rules,
-    ) -> Result<Step, Trouble> {
+    ) -> Result<Step, LaneError> {
         let known = memory(tracked, self.lane.journal.now_ms());
         let step = next_step(&tracked.slot, sighting.clone(), known, rules);
         if !step.sends() || !self.lane.journal.is_charged_elsewhere(tracked.slot.batch).await? {
@@ -184,7 +184,7 @@ impl Watcher {
     async fn sign_again(&self, tracked: &Tracked, kind: AttemptKind) -> Option<Arc<Open>> {
         match self.attempt(&tracked.slot, kind).await {
             Ok(Some(slot)) => {
-                self.lane.tally.lock().signed_again(SignedAgain::of(kind));
+                self.lane.counts.lock().signed_again(SignedAgain::of(kind));
                 return Some(slot);
             }
             Ok(None) => self.remember_unsigned(tracked, None),
@@ -200,7 +200,7 @@ impl Watcher {
     async fn renew(&self, tracked: &Tracked) -> Renewed {
         match self.attempt(&tracked.slot, AttemptKind::Bill).await {
             Ok(Some(slot)) => {
-                self.lane.tally.lock().signed_again(SignedAgain::Renewal);
+                self.lane.counts.lock().signed_again(SignedAgain::Renewal);
                 return Renewed::Signed(slot);
             }
             Ok(None) => self.remember_unsigned(tracked, None),
@@ -225,7 +225,7 @@ impl Watcher {
             );
         }
         if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
-            tracked.unsigned = unsigned.map(WhyUnsigned::of);
+            tracked.unsigned = unsigned.map(SigningFailure::of);
         }
     }
 
@@ -278,7 +278,7 @@ impl Watcher {
 
     /// Remembers what keeps a batch from landing; says so once.
     fn remark(&self, seen: &Tracked, sighting: &Sighting) {
-        let why = Hindrance::of(sighting, seen.objection, seen.unsigned);
+        let why = HeldUp::of(sighting, seen.rejection, seen.unsigned);
         if let Some(why) = why.filter(|_| why != seen.held_up) {
             warn!(chain = self.chain(), batch = seen.slot.batch.0, "held up: {why}");
         }
@@ -290,12 +290,12 @@ impl Watcher {
 
     /// Writes every end down by itself, in one commit where all can be: one that cannot be written
     /// keeps no other from it, and is tried again after the next look.
-    async fn settle(&self, ends: Vec<Settlement>) -> Result<(), Trouble> {
+    async fn settle(&self, ends: Vec<Settlement>) -> Result<(), LaneError> {
         let settled = join_all(ends.into_iter().map(|end| self.settle_one(end))).await;
         settled.into_iter().collect()
     }
 
-    async fn settle_one(&self, end: Settlement) -> Result<(), Trouble> {
+    async fn settle_one(&self, end: Settlement) -> Result<(), LaneError> {
         self.lane.journal.settle(vec![end.clone()], self.lane.journal.now_ms()).await?;
         let hash = end.verdict.hash().map(|hash| hash.to_string());
         match &end.verdict {
@@ -318,11 +318,11 @@ impl Watcher {
             | Verdict::Cancelled(_)
             | Verdict::Expired(_) => {}
         }
-        telling::tell_end(self.chain(), &end, hash.as_deref());
+        end_log::tell_end(self.chain(), &end, hash.as_deref());
         let ended = self.lane.tracked.lock().remove(&end.batch);
         if let Some(ended) = ended {
-            telling::tell_what_was_taken(self.chain(), (&end, &ended.slot.items), hash.as_deref());
-            self.lane.tally.lock().ended(&end.verdict, &ended.slot.items);
+            end_log::tell_what_was_taken(self.chain(), (&end, &ended.slot.items), hash.as_deref());
+            self.lane.counts.lock().ended(&end.verdict, &ended.slot.items);
             self.tell_trace(&ended, &end).await;
         }
         Ok(())
@@ -340,7 +340,7 @@ impl Watcher {
 
     /// Calls a person, once. The transaction that took the batch's place is written down, so that they can say whom
     /// it charged.
-    async fn alarm(&self, slot: &Open, taker: Option<Landed>) -> Result<(), Trouble> {
+    async fn alarm(&self, slot: &Open, taker: Option<Landed>) -> Result<(), LaneError> {
         if self.lane.tracked.lock().get(&slot.batch).is_none_or(|tracked| tracked.alarmed) {
             return Ok(());
         }
@@ -374,7 +374,7 @@ fn memory(tracked: &Tracked, now_ms: i64) -> Memory {
         since_offer_ms: tracked.offered.map_or(u64::MAX, since),
         since_attempt_ms: since(tracked.signed),
         since_accepted_ms: u64::try_from(accepted).unwrap_or(0),
-        objection: tracked.objection,
+        rejection: tracked.rejection,
         charged_elsewhere: false,
     }
 }

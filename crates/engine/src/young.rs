@@ -2,7 +2,7 @@
 //! forgotten there, or signed elsewhere, would be charged again before an irrevocable block tells of them.
 
 use super::lane::Lane;
-use super::trouble::Trouble;
+use super::lane_error::LaneError;
 use alloy::primitives::B256;
 use billing::{YoungRuling, YoungUse};
 use chain::Young;
@@ -54,7 +54,7 @@ impl YoungKnown {
 impl Lane {
     /// Returns true if it is settled what the account did that is not irrevocable. An unknown transaction puts the
     /// lane in doubt. While the lane is open, this is checked on and on: somebody else may have the key.
-    pub(super) async fn knows_what_is_young(&self) -> Result<bool, Trouble> {
+    pub(super) async fn knows_what_is_young(&self) -> Result<bool, LaneError> {
         let settled = self.young.is_settled();
         let in_doubt = self.doubt().is_some();
         let watched = self.watched.load(Ordering::Relaxed) || self.journal.left_ms().is_none();
@@ -96,7 +96,7 @@ impl Lane {
 
     /// Returns true if any of those transactions is unknown to the journal. Long after a start, only billings
     /// through a contract of ours count: the account may be used for something else as well.
-    async fn unknown_young(&self, told: &Young, only_bills: bool) -> Result<bool, Trouble> {
+    async fn unknown_young(&self, told: &Young, only_bills: bool) -> Result<bool, LaneError> {
         let counts = || told.calls.iter().filter(|call| call.bills || !only_bills);
         let unknown = self.journal.unknown(counts().map(|call| call.hash).collect()).await?;
         let rivals = counts().filter(|call| unknown.contains(&call.hash));

@@ -12,7 +12,7 @@ async fn tron_addresses_and_hashes_are_spelt_as_tron_spells_them() {
         origin: Origin { lane: LaneId { chain: CHAIN, signer }, contract: SIGNER },
         transaction: NamedTransaction::Signed(signed),
         failed: vec![refused().claimed_by(hash)],
-        ..sent(HowFar::New)
+        ..sent(Progress::New)
     });
     let sent = told_on(Family::Tvm, answer).await;
     let data = &sent["data"];

@@ -85,7 +85,7 @@ fn tell_accounts(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
         ("account_ready", "1 when a signing account does what it is there for"),
         many(chains, |chain| {
             let of =
-                |lane: &Arc<Lane>| (account(chain, lane), i64::from(lane.standing().is_none()));
+                |lane: &Arc<Lane>| (account(chain, lane), i64::from(lane.not_ready().is_none()));
             chain.signing.all().map(of).collect::<Vec<_>>()
         }),
     );

@@ -10,7 +10,7 @@ const LATER: Memory = Memory {
     since_offer_ms: 10_000_000,
     since_attempt_ms: 10_000_000,
     since_accepted_ms: 10_000_000,
-    objection: None,
+    rejection: None,
     charged_elsewhere: false,
 };
 /// Just offered, for the first time.
@@ -18,7 +18,7 @@ const NOW: Memory = Memory {
     since_offer_ms: 0,
     since_attempt_ms: 0,
     since_accepted_ms: 0,
-    objection: None,
+    rejection: None,
     charged_elsewhere: false,
 };
 
@@ -110,7 +110,7 @@ fn a_batch_whose_place_no_transaction_took_ends_without_a_word_on_whom_that_char
 fn the_same_bytes_go_out_again_while_absent() {
     let step = |age| {
         let memory = Memory { since_offer_ms: age, ..NOW };
-        next_step(&bills(1), Sighting::Absent(Standing::Fair), memory, rules(REPLACE))
+        next_step(&bills(1), Sighting::Absent(FeeStanding::Fair), memory, rules(REPLACE))
     };
     assert_eq!(step(9_999), Step::Wait);
     assert_eq!(step(10_000), Step::OfferAgain);
@@ -120,7 +120,7 @@ fn the_same_bytes_go_out_again_while_absent() {
 fn one_that_bids_too_little_is_replaced_later_and_later_and_not_for_ever() {
     let step = |made, age| {
         let memory = Memory { since_attempt_ms: age, ..NOW };
-        next_step(&bills(made), Sighting::Absent(Standing::Underpriced), memory, rules(REPLACE))
+        next_step(&bills(made), Sighting::Absent(FeeStanding::Underpriced), memory, rules(REPLACE))
     };
     assert_eq!(step(1, 29_999), Step::Wait);
     assert_eq!(step(1, 30_000), Step::SignAgain(AttemptKind::Bill));
@@ -131,22 +131,27 @@ fn one_that_bids_too_little_is_replaced_later_and_later_and_not_for_ever() {
 
 #[test]
 fn what_a_node_objects_to_counts_as_well() {
-    let step = |kinds: &[AttemptKind], objection| {
-        let memory = Memory { objection: Some(objection), since_offer_ms: 0, ..LATER };
-        next_step(&slot(kinds), Sighting::Absent(Standing::Fair), memory, rules(REPLACE))
+    let step = |kinds: &[AttemptKind], rejection| {
+        let memory = Memory { rejection: Some(rejection), since_offer_ms: 0, ..LATER };
+        next_step(&slot(kinds), Sighting::Absent(FeeStanding::Fair), memory, rules(REPLACE))
     };
     let bill = [AttemptKind::Bill];
-    assert_eq!(step(&bill, Objection::Underpriced), Step::SignAgain(AttemptKind::Bill));
-    assert_eq!(step(&bill, Objection::Structural), Step::SignAgain(AttemptKind::Cancel));
+    assert_eq!(step(&bill, NodeRejection::Underpriced), Step::SignAgain(AttemptKind::Bill));
+    assert_eq!(step(&bill, NodeRejection::Structural), Step::SignAgain(AttemptKind::Cancel));
     let given_up = [AttemptKind::Bill, AttemptKind::Cancel];
-    assert_eq!(step(&given_up, Objection::Structural), Step::Wait);
-    assert_eq!(step(&given_up, Objection::Underpriced), Step::SignAgain(AttemptKind::Cancel));
-    for other in [Objection::NonceTaken, Objection::Replaced, Objection::Gap, Objection::Busy] {
+    assert_eq!(step(&given_up, NodeRejection::Structural), Step::Wait);
+    assert_eq!(step(&given_up, NodeRejection::Underpriced), Step::SignAgain(AttemptKind::Cancel));
+    for other in [
+        NodeRejection::NonceTaken,
+        NodeRejection::Replaced,
+        NodeRejection::Gap,
+        NodeRejection::Busy,
+    ] {
         assert_eq!(step(&bill, other), Step::Wait, "{other:?}");
     }
     let rules = rules(Again::Never);
-    let memory = Memory { objection: Some(Objection::Structural), ..LATER };
-    let step = next_step(&bills(1), Sighting::Absent(Standing::Underpriced), memory, rules);
+    let memory = Memory { rejection: Some(NodeRejection::Structural), ..LATER };
+    let step = next_step(&bills(1), Sighting::Absent(FeeStanding::Underpriced), memory, rules);
     assert_eq!(step, Step::OfferAgain, "replacement is off");
 }
 
@@ -155,7 +160,7 @@ fn a_batch_is_given_up_only_where_that_is_configured() {
     let again = Again::Replace { after_ms: 1, most: 9, cancel_after_ms: Some(5_000) };
     let step = |age| {
         let memory = Memory { since_accepted_ms: age, ..NOW };
-        next_step(&bills(1), Sighting::Absent(Standing::Fair), memory, rules(again))
+        next_step(&bills(1), Sighting::Absent(FeeStanding::Fair), memory, rules(again))
     };
     assert_eq!(step(4_999), Step::Wait);
     assert_eq!(step(5_000), Step::SignAgain(AttemptKind::Cancel));
@@ -172,7 +177,8 @@ fn only_a_dead_one_is_renewed_and_at_last_the_charge_is_released() {
     assert_eq!(step(1, 600_000), Step::Renew(expired.clone()));
     assert_eq!(step(1, 600_001), Step::Settle(expired.clone()));
     assert_eq!(step(2, 0), Step::Settle(expired));
-    let absent = next_step(&bills(1), Sighting::Absent(Standing::Underpriced), LATER, rules(RENEW));
+    let absent =
+        next_step(&bills(1), Sighting::Absent(FeeStanding::Underpriced), LATER, rules(RENEW));
     assert_eq!(absent, Step::OfferAgain, "nothing takes its place while it can land");
 }
 
@@ -186,30 +192,30 @@ fn any_again() -> impl Strategy<Value = Again> {
     ]
 }
 
-fn any_objection() -> impl Strategy<Value = Option<Objection>> {
+fn any_rejection() -> impl Strategy<Value = Option<NodeRejection>> {
     proptest::option::of(prop_oneof![
-        Just(Objection::NonceTaken),
-        Just(Objection::Replaced),
-        Just(Objection::Underpriced),
-        Just(Objection::Starved),
-        Just(Objection::Gap),
-        Just(Objection::Busy),
-        Just(Objection::Policy),
-        Just(Objection::Structural),
-        Just(Objection::Reverts),
+        Just(NodeRejection::NonceTaken),
+        Just(NodeRejection::Replaced),
+        Just(NodeRejection::Underpriced),
+        Just(NodeRejection::Starved),
+        Just(NodeRejection::Gap),
+        Just(NodeRejection::Busy),
+        Just(NodeRejection::Policy),
+        Just(NodeRejection::Structural),
+        Just(NodeRejection::Reverts),
     ])
 }
 
 proptest! {
     #[test]
     fn nothing_but_proof_ends_a_batch_and_nothing_but_proof_frees_a_renewed_charge(
-        ages: [u64; 3], objection in any_objection(), again in any_again(), which in 0..6_u8,
+        ages: [u64; 3], rejection in any_rejection(), again in any_again(), which in 0..6_u8,
         made in 1..9_usize,
     ) {
         let sighting = match which {
-            0 => Sighting::Absent(Standing::Fair),
-            1 => Sighting::Absent(Standing::Underpriced),
-            2 => Sighting::Absent(Standing::Starved),
+            0 => Sighting::Absent(FeeStanding::Fair),
+            1 => Sighting::Absent(FeeStanding::Underpriced),
+            2 => Sighting::Absent(FeeStanding::Starved),
             3 => Sighting::Included,
             4 => Sighting::Unsettled(Unsettled::NoRecord),
             _ => Sighting::Nothing,
@@ -219,7 +225,7 @@ proptest! {
             since_offer_ms: ages[0],
             since_attempt_ms: ages[1],
             since_accepted_ms: ages[2],
-            objection,
+            rejection,
         };
         let step = next_step(&bills(made), sighting, memory, rules(again));
         prop_assert!(!matches!(step, Step::Settle(_) | Step::Renew(_)));
@@ -232,8 +238,8 @@ proptest! {
 #[test]
 fn what_one_node_alone_shows_in_a_block_is_offered_on_and_never_replaced() {
     let again = Again::Replace { after_ms: 0, most: 9, cancel_after_ms: Some(0) };
-    let shown = Sighting::Absent(Standing::Shown);
-    let memory = Memory { objection: Some(Objection::Underpriced), ..LATER };
+    let shown = Sighting::Absent(FeeStanding::Shown);
+    let memory = Memory { rejection: Some(NodeRejection::Underpriced), ..LATER };
     assert_eq!(next_step(&bills(1), shown.clone(), memory, rules(again)), Step::OfferAgain);
     assert_eq!(next_step(&bills(1), shown, NOW, rules(again)), Step::Wait);
 }
@@ -242,7 +248,7 @@ fn what_one_node_alone_shows_in_a_block_is_offered_on_and_never_replaced() {
 fn while_something_may_be_forgotten_nothing_is_renewed_or_offered_where_no_nonce_protects_it() {
     let renew = Again::Renew { most: 2, within_ms: 1 };
     let free = Rules { offer_again_ms: 1, again: renew, place: Place::Free };
-    let absent = |rules| next_step(&bills(1), Sighting::Absent(Standing::Fair), LATER, rules);
+    let absent = |rules| next_step(&bills(1), Sighting::Absent(FeeStanding::Fair), LATER, rules);
     assert_eq!(absent(free), Step::OfferAgain);
     assert_eq!(absent(free.until_all_is_known()), Step::Wait);
     assert_eq!(free.until_all_is_known().again, Again::Never);
@@ -253,7 +259,7 @@ fn while_something_may_be_forgotten_nothing_is_renewed_or_offered_where_no_nonce
 #[test]
 fn what_was_charged_elsewhere_is_cancelled_or_left_to_expire() {
     let learnt = Memory { charged_elsewhere: true, ..NOW };
-    let absent = || Sighting::Absent(Standing::Fair);
+    let absent = || Sighting::Absent(FeeStanding::Fair);
     let replaced = rules(REPLACE);
     let cancel = Step::SignAgain(AttemptKind::Cancel);
     assert_eq!(next_step(&bills(1), absent(), learnt, replaced), cancel);

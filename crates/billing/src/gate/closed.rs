@@ -1,7 +1,7 @@
 //! Why a lane takes no new work, and the sentence that says so.
 
 use super::OnlyFollows;
-use crate::{Brake, Family, spell_address};
+use crate::{Family, SigningHalt, spell_address};
 use alloy::primitives::{Address, B256};
 use std::fmt;
 
@@ -59,7 +59,7 @@ pub enum Closed {
     /// why: blocks tell (TRON).
     UsedLater,
     /// Something speaks against signing anything new, whatever the journal knows (TRON).
-    Braked(Brake),
+    Halted(SigningHalt),
     /// It ends what it has begun, and begins nothing.
     OnlyFollows {
         /// The account, as its chain spells it.
@@ -69,7 +69,7 @@ pub enum Closed {
     },
     /// Another account that has signed on the chain may have charged customers that the journal does not
     /// know.
-    OtherUnlearnt {
+    OtherAccountUnreconciled {
         /// That account, as its chain spells it.
         other: String,
     },
@@ -147,9 +147,9 @@ impl fmt::Display for Closed {
                 "the account was used later than the journal knows of, or a pool does not tell what of it \
                  waits there: blocks are read until open batches explain it, or it is learnt",
             ),
-            Self::Braked(why) => why.fmt(f),
+            Self::Halted(why) => why.fmt(f),
             Self::OnlyFollows { account, why } => write!(f, "the account {account}: {why}"),
-            Self::OtherUnlearnt { other } => write!(
+            Self::OtherAccountUnreconciled { other } => write!(
                 f,
                 "it is not known yet whether the account {other}, which has signed here before, has \
                  billed what the journal does not know: `accounts` or `following` in /health/ready \

@@ -1,13 +1,13 @@
 //! Offering committed bytes to all nodes, and what their answers mean together.
 //!
-//! No answer proves that the transaction cannot land: objections only choose what to do next.
+//! No answer proves that the transaction cannot land: rejections only choose what to do next.
 
 use super::EvmChain;
 use super::errors::{ErrorMeaning, meaning};
 use crate::Delivery;
 use ::node::{AskError, Fleet, JsonRpc, NodeId, Request};
 use alloy::primitives::B256;
-use billing::{Objection, Signed};
+use billing::{NodeRejection, Signed};
 use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ fn words(said: &NodeSaid) -> String {
     }
 }
 
-/// One verdict from all answers. Any node that has the bytes is enough. An objection counts when no
+/// One verdict from all answers. Any node that has the bytes is enough. A rejection counts when no
 /// node may have taken them in silence; a node that was not reached says nothing either way.
 fn together(answers: &[(NodeAnswer, String)], needed: usize) -> Delivery {
     if answers.iter().any(|(answer, _)| *answer == NodeAnswer::Has) {
@@ -83,18 +83,18 @@ fn together(answers: &[(NodeAnswer, String)], needed: usize) -> Delivery {
     if let Some((_, said)) = answers.iter().find(|(answer, _)| unclear(*answer)) {
         return Delivery::Unknown(said.clone());
     }
-    let objections: Vec<(Objection, &str)> = answers
+    let rejections: Vec<(NodeRejection, &str)> = answers
         .iter()
-        .filter_map(|(answer, said)| Some((objection(*answer)?, said.as_str())))
+        .filter_map(|(answer, said)| Some((rejection(*answer)?, said.as_str())))
         .collect();
-    let heavy = objections.iter().map(|(raised, _)| weight(*raised, &objections, needed));
-    match heavy.zip(&objections).max_by_key(|(weight, _)| *weight) {
-        Some((_, (objection, said))) => {
+    let heavy = rejections.iter().map(|(raised, _)| weight(*raised, &rejections, needed));
+    match heavy.zip(&rejections).max_by_key(|(weight, _)| *weight) {
+        Some((_, (rejection, said))) => {
             let lonely =
-                *objection == Objection::Structural && count(*objection, &objections) < needed;
+                *rejection == NodeRejection::Structural && count(*rejection, &rejections) < needed;
             // That no node can take them is not for one node alone to say where two are configured.
-            let objection = if lonely { Objection::Policy } else { *objection };
-            Delivery::Refused { objection, said: (*said).to_owned() }
+            let rejection = if lonely { NodeRejection::Policy } else { *rejection };
+            Delivery::Refused { rejection, said: (*said).to_owned() }
         }
         None => Delivery::Unknown(
             answers.first().map_or("no node answered in time", |(_, said)| said).to_owned(),
@@ -102,10 +102,10 @@ fn together(answers: &[(NodeAnswer, String)], needed: usize) -> Delivery {
     }
 }
 
-fn objection(answer: NodeAnswer) -> Option<Objection> {
+fn rejection(answer: NodeAnswer) -> Option<NodeRejection> {
     match answer {
-        NodeAnswer::Means(ErrorMeaning::Objects(objection)) => Some(objection),
-        NodeAnswer::Means(ErrorMeaning::Swamped) => Some(Objection::Busy),
+        NodeAnswer::Means(ErrorMeaning::Objects(rejection)) => Some(rejection),
+        NodeAnswer::Means(ErrorMeaning::Swamped) => Some(NodeRejection::Busy),
         NodeAnswer::Has
         | NodeAnswer::Foreign
         | NodeAnswer::Means(ErrorMeaning::Held | ErrorMeaning::Ambiguous | ErrorMeaning::Unheard) => {
@@ -114,26 +114,26 @@ fn objection(answer: NodeAnswer) -> Option<Objection> {
     }
 }
 
-fn count(one: Objection, all: &[(Objection, &str)]) -> usize {
+fn count(one: NodeRejection, all: &[(NodeRejection, &str)]) -> usize {
     all.iter().filter(|(other, _)| *other == one).count()
 }
 
-/// Returns the weight of an objection. An objection to the transaction outweighs one about the node; then the more
+/// Returns the weight of a rejection. A rejection of the transaction outweighs one about the node; then the more
 /// frequent one counts; then the one that leads further.
-fn weight(one: Objection, all: &[(Objection, &str)], needed: usize) -> (bool, usize, u8) {
+fn weight(one: NodeRejection, all: &[(NodeRejection, &str)], needed: usize) -> (bool, usize, u8) {
     let rank = match one {
-        Objection::NonceTaken => 8,
-        Objection::Structural => 7,
-        Objection::Underpriced => 6,
-        Objection::Replaced => 5,
-        Objection::Starved => 4,
-        Objection::Gap => 3,
-        Objection::Reverts => 2,
-        Objection::Policy | Objection::Late => 1,
-        Objection::Busy => 0,
+        NodeRejection::NonceTaken => 8,
+        NodeRejection::Structural => 7,
+        NodeRejection::Underpriced => 6,
+        NodeRejection::Replaced => 5,
+        NodeRejection::Starved => 4,
+        NodeRejection::Gap => 3,
+        NodeRejection::Reverts => 2,
+        NodeRejection::Policy | NodeRejection::Late => 1,
+        NodeRejection::Busy => 0,
     };
     let often = count(one, all);
-    let lonely = one == Objection::Structural && often < needed;
+    let lonely = one == NodeRejection::Structural && often < needed;
     (rank > 1 && !lonely, often, rank)
 }
 
@@ -160,12 +160,12 @@ impl Witness {
         }
         let mut seen = self.seen.lock();
         seen.has |= answer == NodeAnswer::Has;
-        if answer == NodeAnswer::Means(ErrorMeaning::Objects(Objection::Structural)) {
+        if answer == NodeAnswer::Means(ErrorMeaning::Objects(NodeRejection::Structural)) {
             seen.structural = Some(format!("{}: {}", self.fleet.label(id), words(said)));
         }
-        if let (true, false, Some(objection)) = (seen.has, seen.told, &seen.structural) {
+        if let (true, false, Some(rejection)) = (seen.has, seen.told, &seen.structural) {
             error!(
-                tx.hash = %self.ours, objection,
+                tx.hash = %self.ours, objection = rejection,
                 "one node has a transaction that another says no node can take"
             );
             seen.told = true;

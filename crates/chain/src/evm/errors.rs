@@ -9,7 +9,7 @@ mod table;
 
 use ::node::NoReply;
 use ::node::{Fault, NodeError};
-use billing::Objection;
+use billing::NodeRejection;
 use table::ROWS;
 
 /// The meaning of an answer other than our hash.
@@ -18,7 +18,7 @@ pub(super) enum ErrorMeaning {
     /// The node has these very bytes, or had them.
     Held,
     /// The node objects to the transaction.
-    Objects(Objection),
+    Objects(NodeRejection),
     /// The node cannot answer now, whatever it is asked.
     Swamped,
     /// Nobody can tell: the node may have taken it.
@@ -86,8 +86,8 @@ pub(super) fn meaning_of(error: &NodeError) -> ErrorMeaning {
 /// Returns the meaning of a code whose message is unknown.
 fn meaning_of_code(code: i64) -> ErrorMeaning {
     match code {
-        3 => ErrorMeaning::Objects(Objection::Reverts),
-        -32601 => ErrorMeaning::Objects(Objection::Policy),
+        3 => ErrorMeaning::Objects(NodeRejection::Reverts),
+        -32601 => ErrorMeaning::Objects(NodeRejection::Policy),
         _ => ErrorMeaning::Ambiguous,
     }
 }
@@ -96,7 +96,7 @@ fn meaning_of_code(code: i64) -> ErrorMeaning {
 pub(super) fn meaning(fault: &Fault) -> ErrorMeaning {
     match fault {
         Fault::Node(error) => meaning_of(error),
-        Fault::Http(401 | 403) => ErrorMeaning::Objects(Objection::Policy),
+        Fault::Http(401 | 403) => ErrorMeaning::Objects(NodeRejection::Policy),
         Fault::Http(429 | 503) => ErrorMeaning::Swamped,
         // Behind a gateway that gave up, the node may have taken it.
         Fault::Http(_)

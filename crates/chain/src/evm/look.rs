@@ -18,7 +18,7 @@ use super::outcomes::OutcomeReader;
 use crate::{ChainError, Unanswered};
 use ::node::NodeId;
 use alloy::primitives::{B256, U256};
-use billing::{Attempt, Foreign, PlaceTakers, Sighting, Slot, Standing};
+use billing::{Attempt, FeeStanding, Foreign, PlaceTakers, Sighting, Slot};
 use config::Finality;
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
@@ -74,7 +74,8 @@ impl EvmChain {
         let each = slots.iter().zip(fates);
         each.map(|(slot, fate)| {
             let starved = unpaid.is_some_and(|from| slot.position >= from);
-            let standing = if starved { Standing::Starved } else { self.price(slot, &head.market) };
+            let standing =
+                if starved { FeeStanding::Starved } else { self.price(slot, &head.market) };
             let reader = OutcomeReader { chain: self, slot: Some(*slot) };
             reader.sighting(fate, slot.position, standing)
         })
@@ -98,10 +99,10 @@ impl EvmChain {
         })
     }
 
-    fn price<A: AsRef<Attempt>>(&self, slot: &Slot<A>, market: &Market) -> Standing {
+    fn price<A: AsRef<Attempt>>(&self, slot: &Slot<A>, market: &Market) -> FeeStanding {
         match self.in_flight.of(slot) {
-            Some(standing) if market.is_above(standing.bid) => Standing::Underpriced,
-            Some(_) | None => Standing::Fair,
+            Some(standing) if market.is_above(standing.bid) => FeeStanding::Underpriced,
+            Some(_) | None => FeeStanding::Fair,
         }
     }
 

@@ -3,8 +3,8 @@
 use super::EvmChain;
 use super::conclude::{NonceFate, Taker};
 use billing::{
-    Attempt, AttemptKind, BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Opaque,
-    Sighting, Slot, Standing, Unsettled,
+    Attempt, AttemptKind, BlockRef, Execution, FeeStanding, Foreign, ForeignEffect, ItemOutcome,
+    Opaque, Sighting, Slot, Unsettled,
 };
 
 /// Reads what transactions did, with the words of the chain's profile.
@@ -16,11 +16,16 @@ pub(super) struct OutcomeReader<'a, A> {
 
 impl<A: AsRef<Attempt>> OutcomeReader<'_, A> {
     /// Returns the sighting of a place that the engine hears. `standing` counts only while nothing took the place.
-    pub(super) fn sighting(&self, fate: NonceFate, position: u64, standing: Standing) -> Sighting {
+    pub(super) fn sighting(
+        &self,
+        fate: NonceFate,
+        position: u64,
+        standing: FeeStanding,
+    ) -> Sighting {
         match fate {
             NonceFate::Absent => Sighting::Absent(standing),
             NonceFate::Included => Sighting::Included,
-            NonceFate::Shown => Sighting::Absent(Standing::Shown),
+            NonceFate::Shown => Sighting::Absent(FeeStanding::Shown),
             NonceFate::Ours(taker) => {
                 let execution = if taker.succeeded {
                     Execution::Succeeded(self.outcomes(&taker))

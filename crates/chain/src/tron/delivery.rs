@@ -8,7 +8,7 @@ use super::api::{Broadcast, offer};
 use crate::Delivery;
 use ::node::{AskError, Fault, NoReply, NodeId};
 use alloy::primitives::B256;
-use billing::{Objection, Signed};
+use billing::{NodeRejection, Signed};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ enum BroadcastMeaning {
     /// The transaction may be in the pool, in a block, or nowhere.
     Maybe,
     /// This call did not put it into the pool, and this is why.
-    Not(Objection),
+    Not(NodeRejection),
 }
 
 /// The meanings of the codes; a code that is not here is [`BroadcastMeaning::Maybe`]. The second column is the
@@ -41,13 +41,13 @@ const ANSWERS: [(&str, &str, BroadcastMeaning); 13] = [
     ("BLOCK_UNSOLIDIFIED", "", BUSY),
     // The node lags behind the block that it builds on, or is on a fork.
     ("TAPOS_ERROR", "", BUSY),
-    ("BANDWITH_ERROR", "", BroadcastMeaning::Not(Objection::Starved)),
+    ("BANDWITH_ERROR", "", BroadcastMeaning::Not(NodeRejection::Starved)),
     // A permission may have changed, here only or everywhere.
-    ("SIGERROR", "", BroadcastMeaning::Not(Objection::Policy)),
-    ("TOO_BIG_TRANSACTION_ERROR", "", BroadcastMeaning::Not(Objection::Structural)),
+    ("SIGERROR", "", BroadcastMeaning::Not(NodeRejection::Policy)),
+    ("TOO_BIG_TRANSACTION_ERROR", "", BroadcastMeaning::Not(NodeRejection::Structural)),
     // Said of a transaction that is in a block, too: expiry is judged before duplicates are.
-    ("TRANSACTION_EXPIRATION_ERROR", "", BroadcastMeaning::Not(Objection::Late)),
-    ("CONTRACT_VALIDATE_ERROR", "", BroadcastMeaning::Not(Objection::Policy)),
+    ("TRANSACTION_EXPIRATION_ERROR", "", BroadcastMeaning::Not(NodeRejection::Late)),
+    ("CONTRACT_VALIDATE_ERROR", "", BroadcastMeaning::Not(NodeRejection::Policy)),
 ];
 
 const KNOWN: &str = "DUP_TRANSACTION_ERROR";
@@ -55,7 +55,7 @@ const KNOWN: &str = "DUP_TRANSACTION_ERROR";
 /// Number of transactions taken by nodes that are remembered.
 const KEPT: usize = 512;
 
-const BUSY: BroadcastMeaning = BroadcastMeaning::Not(Objection::Busy);
+const BUSY: BroadcastMeaning = BroadcastMeaning::Not(NodeRejection::Busy);
 
 /// Beginning of a node's words that it does not take broadcasts at all. java-tron:
 /// framework/.../services/filter/HttpApiAccessFilter.java
@@ -110,18 +110,18 @@ impl Taken {
     }
 }
 
-/// One verdict from all answers. Any node that has the bytes is enough. An objection counts when no
+/// One verdict from all answers. Any node that has the bytes is enough. A rejection counts when no
 /// node may have taken them in silence, and that no node can take them is not for one alone to say
 /// where two providers are configured.
 fn together(said: Vec<Delivery>, needed: usize) -> Delivery {
     let structural = |one: &&Delivery| match one {
-        Delivery::Refused { objection, .. } => *objection == Objection::Structural,
+        Delivery::Refused { rejection, .. } => *rejection == NodeRejection::Structural,
         Delivery::Accepted | Delivery::Unknown(_) => false,
     };
     let lonely = said.iter().filter(structural).count() < needed;
     let heaviest = said.into_iter().map(|one| match one {
-        Delivery::Refused { objection: Objection::Structural, said } if lonely => {
-            Delivery::Refused { objection: Objection::Policy, said }
+        Delivery::Refused { rejection: NodeRejection::Structural, said } if lonely => {
+            Delivery::Refused { rejection: NodeRejection::Policy, said }
         }
         one @ (Delivery::Accepted | Delivery::Refused { .. } | Delivery::Unknown(_)) => one,
     });
@@ -130,14 +130,16 @@ fn together(said: Vec<Delivery>, needed: usize) -> Delivery {
         .unwrap_or_else(|| Delivery::Unknown("no node answered in time".to_owned()))
 }
 
-/// Returns the weight of one answer beside others: an acceptance decides; a silence outweighs objections; an
-/// objection to the transaction outweighs one about the node.
+/// Returns the weight of one answer beside others: an acceptance decides; a silence outweighs rejections; an
+/// rejection of the transaction outweighs one about the node.
 fn weight(one: &Delivery) -> u8 {
     match one {
         Delivery::Accepted => 4,
         Delivery::Unknown(_) => 3,
-        Delivery::Refused { objection: Objection::Structural | Objection::Starved, .. } => 2,
-        Delivery::Refused { objection: Objection::Busy, .. } => 0,
+        Delivery::Refused {
+            rejection: NodeRejection::Structural | NodeRejection::Starved, ..
+        } => 2,
+        Delivery::Refused { rejection: NodeRejection::Busy, .. } => 0,
         Delivery::Refused { .. } => 1,
     }
 }
@@ -156,7 +158,7 @@ pub(super) fn judge(said: Result<&Broadcast, &AskError>, ours: B256) -> Delivery
     }
     match (meaning(&said.code, &said.message), said.result) {
         (BroadcastMeaning::Pooled, true) => Delivery::Accepted,
-        (BroadcastMeaning::Not(objection), false) => refused(objection, words),
+        (BroadcastMeaning::Not(rejection), false) => refused(rejection, words),
         (BroadcastMeaning::Maybe, _) | (BroadcastMeaning::Pooled, false) | (_, true) => {
             Delivery::Unknown(words)
         }
@@ -168,19 +170,19 @@ pub(super) fn judge(said: Result<&Broadcast, &AskError>, ours: B256) -> Delivery
 fn unanswered(error: &AskError) -> Delivery {
     let words = error.to_string();
     match &error.fault {
-        Fault::ShutOut { .. } | Fault::Http(404 | 413) => refused(Objection::Busy, words),
+        Fault::ShutOut { .. } | Fault::Http(404 | 413) => refused(NodeRejection::Busy, words),
         Fault::WrongChain { .. } | Fault::NoNode | Fault::Lost(NoReply::Refused) => {
-            refused(Objection::Busy, words)
+            refused(NodeRejection::Busy, words)
         }
-        Fault::Node(said) if said.message == DISABLED => refused(Objection::Policy, words),
+        Fault::Node(said) if said.message == DISABLED => refused(NodeRejection::Policy, words),
         Fault::Node(_) | Fault::Lost(_) | Fault::Http(_) | Fault::Garbled => {
             Delivery::Unknown(words)
         }
     }
 }
 
-fn refused(objection: Objection, said: String) -> Delivery {
-    Delivery::Refused { objection, said }
+fn refused(rejection: NodeRejection, said: String) -> Delivery {
+    Delivery::Refused { rejection, said }
 }
 
 fn meaning(code: &str, message: &str) -> BroadcastMeaning {

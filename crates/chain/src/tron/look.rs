@@ -15,7 +15,7 @@ use super::tracks::InclusionSeen;
 use ::node::{AskError, NodeId};
 use alloy::primitives::B256;
 use billing::{
-    Attempt, AttemptKind, BlockRef, Execution, ItemOutcome, Landed, Sighting, Slot, Standing,
+    Attempt, AttemptKind, BlockRef, Execution, FeeStanding, ItemOutcome, Landed, Sighting, Slot,
     Unsettled,
 };
 use futures_util::future::join_all;
@@ -334,8 +334,8 @@ impl TronChain {
     /// time.
     fn sighting<A: AsRef<Attempt>>(&self, slot: &Slot<A>, fate: BatchFate, late: bool) -> Sighting {
         match fate {
-            BatchFate::Absent if late => Sighting::Absent(Standing::Late),
-            BatchFate::Absent => Sighting::Absent(Standing::Fair),
+            BatchFate::Absent if late => Sighting::Absent(FeeStanding::Late),
+            BatchFate::Absent => Sighting::Absent(FeeStanding::Fair),
             BatchFate::Included => Sighting::Included,
             BatchFate::Landed(landing) => self.ended(slot, landing),
             BatchFate::Dead(place) => Sighting::Never(block(place.number, place.time_ms)),

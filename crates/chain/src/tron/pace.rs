@@ -6,7 +6,7 @@
 //! in a row nothing is signed until the call is seen to pass again.
 
 use alloy::primitives::{B256, Bytes};
-use billing::Brake;
+use billing::SigningHalt;
 use policy::utc_day;
 use std::collections::VecDeque;
 
@@ -212,11 +212,11 @@ impl CpuPace {
     }
 
     /// Why nothing is signed now, if failures of all accounts cost `sun` today and may cost `most`.
-    pub(super) fn closed(&self, sun: u64, most: u64) -> Option<Brake> {
+    pub(super) fn closed(&self, sun: u64, most: u64) -> Option<SigningHalt> {
         if sun >= most {
-            return Some(Brake::Burnt { sun, most });
+            return Some(SigningHalt::Burnt { sun, most });
         }
-        self.closed.as_ref().map(|_| Brake::OutOfTime { times: self.row })
+        self.closed.as_ref().map(|_| SigningHalt::OutOfTime { times: self.row })
     }
 
     /// The newest day (UTC) with a failure, and what failures cost in it, sun.

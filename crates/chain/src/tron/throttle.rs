@@ -9,7 +9,7 @@ use super::pace::{Burnt, CpuPace, Probe};
 use super::transaction::SignedBytes;
 use crate::{Chain, ChainError, Pulse};
 use alloy::primitives::U256;
-use billing::{Attempt, Brake, CallEnding, Execution, Landed, Sighting, Slot};
+use billing::{Attempt, CallEnding, Execution, Landed, Sighting, SigningHalt, Slot};
 use journal::{FailedBilling, Past};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -61,10 +61,10 @@ impl TronChain {
     }
 
     /// Why nothing should be signed now.
-    pub(super) fn throttled(&self) -> Option<Brake> {
+    pub(super) fn throttled(&self) -> Option<SigningHalt> {
         let not_alone = self.head.last().and_then(|head| head.not_alone);
         if let Some(Authority { weight, threshold }) = not_alone {
-            return Some(Brake::NotAlone { signer: self.facts().signer, weight, threshold });
+            return Some(SigningHalt::NotAlone { signer: self.facts().signer, weight, threshold });
         }
         let most = self.parts.config.fees.max_burnt_per_day.0;
         self.throttle.pace.lock().closed(self.burnt_today(), most)

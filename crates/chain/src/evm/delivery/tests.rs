@@ -18,9 +18,9 @@ fn delivery(said: &[NodeSaid], needed: usize) -> Delivery {
     together(&answers, needed)
 }
 
-fn objection_to(said: &[NodeSaid]) -> Option<Objection> {
+fn rejection_by(said: &[NodeSaid]) -> Option<NodeRejection> {
     match delivery(said, 2) {
-        Delivery::Refused { objection, .. } => Some(objection),
+        Delivery::Refused { rejection, .. } => Some(rejection),
         Delivery::Accepted | Delivery::Unknown(_) => None,
     }
 }
@@ -61,7 +61,7 @@ fn a_node_that_may_have_taken_it_in_silence_leaves_it_open() {
         [Fault::Lost(NoReply::Refused), Fault::Lost(NoReply::NoConnection), Fault::NoNode]
     {
         let said = [error("nonce too low"), fault(nothing.clone())];
-        assert_eq!(objection_to(&said), Some(Objection::NonceTaken), "{nothing}");
+        assert_eq!(rejection_by(&said), Some(NodeRejection::NonceTaken), "{nothing}");
         assert!(matches!(delivery(&[fault(nothing)], 1), Delivery::Unknown(_)));
     }
     assert!(matches!(delivery(&[], 2), Delivery::Unknown(_)));
@@ -70,21 +70,21 @@ fn a_node_that_may_have_taken_it_in_silence_leaves_it_open() {
 #[test]
 fn what_is_said_of_the_transaction_outweighs_what_is_said_of_the_node() {
     let said = [error("txpool is full"), error("txpool is full"), error("transaction underpriced")];
-    assert_eq!(objection_to(&said), Some(Objection::Underpriced));
+    assert_eq!(rejection_by(&said), Some(NodeRejection::Underpriced));
     let said = [fault(Fault::Http(429)), error("method not found")];
-    assert_eq!(objection_to(&said), Some(Objection::Policy));
-    assert_eq!(objection_to(&[fault(Fault::Http(429))]), Some(Objection::Busy));
+    assert_eq!(rejection_by(&said), Some(NodeRejection::Policy));
+    assert_eq!(rejection_by(&[fault(Fault::Http(429))]), Some(NodeRejection::Busy));
 }
 
 #[test]
 fn one_node_alone_does_not_make_bytes_useless_where_two_are_configured() {
     let useless = error("intrinsic gas too low");
-    assert_eq!(objection_to(std::slice::from_ref(&useless)), Some(Objection::Policy));
-    assert_eq!(objection_to(&[useless.clone(), useless.clone()]), Some(Objection::Structural));
+    assert_eq!(rejection_by(std::slice::from_ref(&useless)), Some(NodeRejection::Policy));
+    assert_eq!(rejection_by(&[useless.clone(), useless.clone()]), Some(NodeRejection::Structural));
     let said = [useless.clone(), error("transaction underpriced")];
-    assert_eq!(objection_to(&said), Some(Objection::Underpriced));
+    assert_eq!(rejection_by(&said), Some(NodeRejection::Underpriced));
     let alone = delivery(&[useless], 1);
-    assert!(matches!(alone, Delivery::Refused { objection: Objection::Structural, .. }));
+    assert!(matches!(alone, Delivery::Refused { rejection: NodeRejection::Structural, .. }));
 }
 
 proptest! {

@@ -7,7 +7,7 @@
 use super::ErrorMeaning::{self, Held, Objects, Swamped};
 use super::ErrorRow;
 use super::Words::{self, Begins, Has, Whole};
-use billing::Objection::{
+use billing::NodeRejection::{
     Busy, Gap, NonceTaken, Policy, Replaced, Reverts, Starved, Structural, Underpriced,
 };
 

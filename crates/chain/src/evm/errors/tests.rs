@@ -38,18 +38,18 @@ fn the_words_of_every_row_are_in_lower_case_and_no_two_rows_share_them() {
 
 #[test]
 fn the_message_counts_before_the_code() {
-    assert_eq!(says(3, "nonce too low"), ErrorMeaning::Objects(Objection::NonceTaken));
+    assert_eq!(says(3, "nonce too low"), ErrorMeaning::Objects(NodeRejection::NonceTaken));
     assert_eq!(
         says(-32005, "Transaction gas limit exceeds block gas limit"),
-        ErrorMeaning::Objects(Objection::Structural)
+        ErrorMeaning::Objects(NodeRejection::Structural)
     );
     assert_eq!(
         says(-32005, "daily request count exceeded, request rate limited"),
         ErrorMeaning::Swamped
     );
     assert_eq!(says(-32005, "?"), ErrorMeaning::Ambiguous);
-    assert_eq!(says(3, "?"), ErrorMeaning::Objects(Objection::Reverts));
-    assert_eq!(says(-32601, "?"), ErrorMeaning::Objects(Objection::Policy));
+    assert_eq!(says(3, "?"), ErrorMeaning::Objects(NodeRejection::Reverts));
+    assert_eq!(says(-32601, "?"), ErrorMeaning::Objects(NodeRejection::Policy));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_question_that_never_reached_the_node_is_told_from_one_that_may_have() {
         (Fault::Http(502), ErrorMeaning::Ambiguous),
         (Fault::Http(429), ErrorMeaning::Swamped),
         (Fault::Http(503), ErrorMeaning::Swamped),
-        (Fault::Http(403), ErrorMeaning::Objects(Objection::Policy)),
+        (Fault::Http(403), ErrorMeaning::Objects(NodeRejection::Policy)),
     ] {
         assert_eq!(meaning(&fault), meant, "{fault}");
     }

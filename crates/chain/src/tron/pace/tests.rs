@@ -93,7 +93,7 @@ fn after_three_in_a_row_nothing_is_signed_until_a_probe_has_passed() {
     pace.failed(burnt(4, 10, NOON));
     assert_eq!(pace.closed(0, MOST), None, "one went through in between");
     pace.failed(burnt(5, 5, NOON));
-    assert_eq!(pace.closed(0, MOST), Some(Brake::OutOfTime { times: 3 }));
+    assert_eq!(pace.closed(0, MOST), Some(SigningHalt::OutOfTime { times: 3 }));
     assert_eq!(pace.probe(NOON), None, "not at once");
     let due = NOON + PROBE_MS;
     assert_eq!(pace.probe(due), Some(Probe { calldata: vec![5].into(), charges: 2 }));
@@ -104,7 +104,7 @@ fn after_three_in_a_row_nothing_is_signed_until_a_probe_has_passed() {
     pace.probed(true, due);
     assert_eq!((pace.closed(0, MOST), pace.most(due)), (None, 1));
     pace.failed(burnt(6, 1, due));
-    assert_eq!(pace.closed(0, MOST), Some(Brake::OutOfTime { times: 4 }), "at once");
+    assert_eq!(pace.closed(0, MOST), Some(SigningHalt::OutOfTime { times: 4 }), "at once");
     assert!(pace.probe(due + PROBE_MS).is_none() && pace.probe(due + 2 * PROBE_MS).is_some());
     pace.probed(true, due);
     pace.charged(B256::repeat_byte(7));
@@ -122,7 +122,7 @@ fn what_failures_may_cost_in_a_day_is_limited_and_the_next_day_is_another() {
     assert_eq!(pace.closed(4 * fee, MOST), None);
     pace.failed(Burnt { out_of_time: false, ..burnt(5, 40, NOON) });
     assert_eq!(pace.burnt(), (today, MOST));
-    let closed = Brake::Burnt { sun: MOST, most: MOST };
+    let closed = SigningHalt::Burnt { sun: MOST, most: MOST };
     assert_eq!(pace.closed(MOST, MOST), Some(closed));
     assert_eq!(pace.closed(MOST, MOST + 1), None);
     let tomorrow = NOON + 86_400_000;

@@ -5,7 +5,7 @@ use super::super::delivery::judge;
 use super::*;
 use ::node::{AskError, Fault, NoReply, NodeError};
 use alloy::primitives::B256;
-use billing::Objection;
+use billing::NodeRejection;
 use proptest::prelude::*;
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -18,10 +18,10 @@ const FEW: &str = "NOT_ENOUGH_EFFECTIVE_CONNECTION";
 fn word(delivery: &Delivery) -> &'static str {
     match delivery {
         Delivery::Accepted => "accepted",
-        Delivery::Refused { objection: Objection::Busy, .. } => "busy",
-        Delivery::Refused { objection: Objection::Starved, .. } => "starved",
-        Delivery::Refused { objection: Objection::Policy, .. } => "policy",
-        Delivery::Refused { objection: Objection::Late, .. } => "late",
+        Delivery::Refused { rejection: NodeRejection::Busy, .. } => "busy",
+        Delivery::Refused { rejection: NodeRejection::Starved, .. } => "starved",
+        Delivery::Refused { rejection: NodeRejection::Policy, .. } => "policy",
+        Delivery::Refused { rejection: NodeRejection::Late, .. } => "late",
         Delivery::Refused { .. } => "structural",
         Delivery::Unknown(_) => "unknown",
     }

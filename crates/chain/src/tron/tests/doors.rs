@@ -3,7 +3,7 @@
 use super::node::{Double, client_of, config, connected, node, parts, serving};
 use super::*;
 use crate::Inspect;
-use billing::Brake;
+use billing::SigningHalt;
 use config::RpcUrl;
 use serde_json::json;
 
@@ -36,13 +36,13 @@ async fn a_key_that_cannot_sign_alone_is_found_before_anything_is_signed() {
         let permission = json!({ "threshold": 2, "keys": [key(&me, 1), key(&other, 1)] });
         account(&double, &chain, &permission);
         chain.beat().await.unwrap();
-        assert_eq!(chain.brake(), Some(Brake::NotAlone { signer, weight: 1, threshold: 2 }));
+        assert_eq!(chain.halt(), Some(SigningHalt::NotAlone { signer, weight: 1, threshold: 2 }));
         let said = finding(&chain, "permission to sign").await;
         assert!(said[0].contains("weighs 1 of the 2"), "{said:?}");
         let permission = json!({ "threshold": 2, "keys": [key(&me, 2), key(&other, 1)] });
         account(&double, &chain, &permission);
         chain.beat().await.unwrap();
-        assert_eq!(chain.brake(), None);
+        assert_eq!(chain.halt(), None);
     })
     .await;
 }

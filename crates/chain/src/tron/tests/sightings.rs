@@ -6,7 +6,7 @@ use super::node::{HEAD_MS, connected, node, parts};
 use super::*;
 use alloy::primitives::B256;
 use billing::{
-    Attempts, BatchId, BlockRef, Execution, ItemOutcome, Landed, Signed, Standing, TakenAsTold,
+    Attempts, BatchId, BlockRef, Execution, FeeStanding, ItemOutcome, Landed, Signed, TakenAsTold,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -146,7 +146,7 @@ async fn a_lost_transaction_is_proven_dead_and_every_block_is_read_once() {
         let (chain, slot) = (knowing(url).await, slot(&[sent(LOST, 1)]));
         at_head(&double, &said(LOST, 11));
         blocks_of_17(&double);
-        let absent = Sighting::Absent(Standing::Fair);
+        let absent = Sighting::Absent(FeeStanding::Fair);
         assert_eq!(looked(&chain, &slot).await, absent, "block 336 is before its expiration");
         assert_eq!(blocks_asked(&double), 0);
         at_head(&double, &said(LOST, 9));
@@ -186,7 +186,7 @@ async fn a_transaction_is_included_until_its_block_is_irrevocable_and_may_vanish
     serving(&double, async |url| {
         let (chain, slot) = (connected(url).await, slot(&[sent(REORG, 0)]));
         at_head(&double, &said(REORG, 4));
-        assert_eq!(looked(&chain, &slot).await, Sighting::Absent(Standing::Fair));
+        assert_eq!(looked(&chain, &slot).await, Sighting::Absent(FeeStanding::Fair));
         double.says("/wallet/getblock", 200, &said(REORG, 5));
         double.says("/wallet/gettransactioninfobyid", 200, &said(REORG, 2));
         assert_eq!(looked(&chain, &slot).await, Sighting::Included);
@@ -194,7 +194,11 @@ async fn a_transaction_is_included_until_its_block_is_irrevocable_and_may_vanish
         double.says("/wallet/gettransactioninfobyid", 200, "{}");
         assert_eq!(looked(&chain, &slot).await, Sighting::Included);
         double.says("/wallet/getblock", 200, &block(340, &made_up_id(340), &made_up_id(339), 1));
-        assert_eq!(looked(&chain, &slot).await, Sighting::Absent(Standing::Fair), "it was undone");
+        assert_eq!(
+            looked(&chain, &slot).await,
+            Sighting::Absent(FeeStanding::Fair),
+            "it was undone"
+        );
 
         double.says("/wallet/gettransactioninfobyid", 200, &said(REORG, 22));
         assert_eq!(looked(&chain, &slot).await, Sighting::Included);

@@ -77,12 +77,12 @@ impl Service {
     }
 
     pub(super) fn is_shut_out(&self) -> bool {
-        self.lane.trouble().is_some_and(|why| why.to_string().contains("wants no questions"))
+        self.lane.error().is_some_and(|why| why.to_string().contains("wants no questions"))
     }
 
     /// What keeps the lane from going on.
     pub(super) fn plight(&self) -> String {
-        let (trouble, held_up) = (self.lane.trouble(), self.lane.held_up());
+        let (trouble, held_up) = (self.lane.error(), self.lane.held_up());
         format!("{:?}, {trouble:?}, {held_up:?}", self.lane.gate())
     }
 
@@ -99,7 +99,7 @@ impl Service {
                 let known = earlier.first().map(|one| one.by.hash);
                 known.ok_or_else(|| format!("{refused:?}"))
             }
-            Ok(Answer::Rehearsed(_)) => Err("it was no dry run".to_owned()),
+            Ok(Answer::DryRun(_)) => Err("it was no dry run".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }

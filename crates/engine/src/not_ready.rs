@@ -2,7 +2,7 @@
 //! word for machines. Readiness and metrics both ask here, so that they cannot disagree.
 
 use super::lane::Lane;
-use super::trouble::Trouble;
+use super::lane_error::LaneError;
 use billing::{Closed, Gate};
 use chain::{ChainError, Unready};
 use strum::{EnumIter, IntoStaticStr};
@@ -10,7 +10,7 @@ use strum::{EnumIter, IntoStaticStr};
 /// An obstacle to new work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-pub enum Obstacle {
+pub enum NotReady {
     /// The chain was not seen since the start.
     Unseen,
     /// Its nodes do not answer, or not so that anything can be done.
@@ -41,7 +41,7 @@ pub enum Obstacle {
     Other,
 }
 
-impl Obstacle {
+impl NotReady {
     /// The word for it in metrics and answers.
     pub fn word(self) -> &'static str {
         self.into()
@@ -65,11 +65,11 @@ impl Obstacle {
         }
     }
 
-    fn of_trouble(trouble: &Trouble) -> Self {
-        match trouble {
-            Trouble::Unseen => Self::Unseen,
-            Trouble::Journal(_) => Self::Journal,
-            Trouble::Chain(error) => Self::of_chain(error),
+    fn of_error(error: &LaneError) -> Self {
+        match error {
+            LaneError::Unseen => Self::Unseen,
+            LaneError::Journal(_) => Self::Journal,
+            LaneError::Chain(error) => Self::of_chain(error),
         }
     }
 
@@ -100,9 +100,9 @@ impl Obstacle {
     fn of_closed(why: &Closed) -> Option<Self> {
         match why {
             Closed::OnlyFollows { .. } => None,
-            Closed::OpenBatchesFirst | Closed::Reading { .. } | Closed::OtherUnlearnt { .. } => {
-                Some(Self::OldCopy)
-            }
+            Closed::OpenBatchesFirst
+            | Closed::Reading { .. }
+            | Closed::OtherAccountUnreconciled { .. } => Some(Self::OldCopy),
             Closed::Ahead { .. }
             | Closed::InPools { .. }
             | Closed::Opaque(_)
@@ -110,25 +110,25 @@ impl Obstacle {
             | Closed::UsedLater => Some(Self::UnknownTransactions),
             Closed::KeyElsewhere { .. } => Some(Self::KeyElsewhere),
             Closed::NotFinal { .. } => Some(Self::Finality),
-            Closed::Braked(_) => Some(Self::Brake),
+            Closed::Halted(_) => Some(Self::Brake),
         }
     }
 }
 
 impl Lane {
     /// Why it does not do what it is there for; none where it does. A pause is none.
-    pub fn standing(&self) -> Option<(Obstacle, String)> {
-        let told = |trouble: Trouble| (Obstacle::of_trouble(&trouble), trouble.to_string());
+    pub fn not_ready(&self) -> Option<(NotReady, String)> {
+        let told = |error: LaneError| (NotReady::of_error(&error), error.to_string());
         match self.gate() {
             Gate::Opening => Some(told(self.unopened())),
-            Gate::Open => self.trouble().map(told),
-            Gate::Closed(why) => match Obstacle::of_closed(&why) {
+            Gate::Open => self.error().map(told),
+            Gate::Closed(why) => match NotReady::of_closed(&why) {
                 Some(obstacle) => Some(match self.chain.unready() {
                     // Nothing is read on before that is mended.
                     Some(cause @ ChainError::Unready(Unready::Parted(_))) => told(cause.into()),
                     Some(_) | None => (obstacle, why.to_string()),
                 }),
-                None => self.trouble().map(told),
+                None => self.error().map(told),
             },
         }
     }

@@ -1,20 +1,20 @@
 //! The hindrances that keep an open batch from landing, as far as is known.
 
 use super::verdict::NoVerdict;
-use billing::{Foreign, Objection, Sighting, Standing, Unsettled};
+use billing::{FeeStanding, Foreign, NodeRejection, Sighting, Unsettled};
 use chain::ChainError;
 use std::fmt;
 
 /// Why no other attempt could be signed for a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WhyUnsigned {
+pub(super) enum SigningFailure {
     /// The account cannot pay for it.
     NoMoney,
     /// For a reason that passes by itself, or that is told elsewhere.
     Otherwise,
 }
 
-impl WhyUnsigned {
+impl SigningFailure {
     /// Classifies a failure to sign.
     pub(super) fn of(why: &NoVerdict) -> Self {
         let broke = matches!(why, NoVerdict::Chain(ChainError::GasFunds { .. }));
@@ -24,7 +24,7 @@ impl WhyUnsigned {
 
 /// The reason that a batch does not land, for its merchant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hindrance {
+pub enum HeldUp {
     /// The account cannot pay for it.
     Starved,
     /// Too few nodes show the block that it is in.
@@ -43,19 +43,19 @@ pub enum Hindrance {
     Unsettled(Unsettled),
 }
 
-impl Hindrance {
+impl HeldUp {
     /// Returns the hindrance known after a look at the chain, the last offer, and the last try to sign another
     /// attempt.
     pub(super) fn of(
         sighting: &Sighting,
-        objection: Option<Objection>,
-        unsigned: Option<WhyUnsigned>,
+        rejection: Option<NodeRejection>,
+        unsigned: Option<SigningFailure>,
     ) -> Option<Self> {
-        if let (Sighting::Never(_), Some(WhyUnsigned::NoMoney)) = (sighting, unsigned) {
+        if let (Sighting::Never(_), Some(SigningFailure::NoMoney)) = (sighting, unsigned) {
             return Some(Self::Starved);
         }
         match sighting {
-            Sighting::Absent(standing) => Self::absent(*standing, objection),
+            Sighting::Absent(standing) => Self::absent(*standing, rejection),
             Sighting::Usurped(Foreign::Opaque(_)) => Some(Self::Unidentified),
             Sighting::Unsettled(why) => Some(Self::Unsettled(*why)),
             Sighting::Included
@@ -67,24 +67,27 @@ impl Hindrance {
         }
     }
 
-    fn absent(standing: Standing, objection: Option<Objection>) -> Option<Self> {
-        match (standing, objection) {
-            (Standing::Late, _) | (_, Some(Objection::Late)) => {
+    fn absent(standing: FeeStanding, rejection: Option<NodeRejection>) -> Option<Self> {
+        match (standing, rejection) {
+            (FeeStanding::Late, _) | (_, Some(NodeRejection::Late)) => {
                 Some(Self::Unsettled(Unsettled::Late))
             }
-            (Standing::Starved, _) | (_, Some(Objection::Starved)) => Some(Self::Starved),
-            (Standing::Shown, _) => Some(Self::Shown),
-            (Standing::Underpriced, _) | (_, Some(Objection::Underpriced)) => {
+            (FeeStanding::Starved, _) | (_, Some(NodeRejection::Starved)) => Some(Self::Starved),
+            (FeeStanding::Shown, _) => Some(Self::Shown),
+            (FeeStanding::Underpriced, _) | (_, Some(NodeRejection::Underpriced)) => {
                 Some(Self::Underpriced)
             }
-            (Standing::Fair, Some(Objection::Structural)) => Some(Self::Structural),
-            (Standing::Fair, Some(Objection::Policy)) => Some(Self::Policy),
-            (Standing::Fair, Some(Objection::Reverts)) => Some(Self::Reverts),
+            (FeeStanding::Fair, Some(NodeRejection::Structural)) => Some(Self::Structural),
+            (FeeStanding::Fair, Some(NodeRejection::Policy)) => Some(Self::Policy),
+            (FeeStanding::Fair, Some(NodeRejection::Reverts)) => Some(Self::Reverts),
             (
-                Standing::Fair,
+                FeeStanding::Fair,
                 None
                 | Some(
-                    Objection::NonceTaken | Objection::Replaced | Objection::Gap | Objection::Busy,
+                    NodeRejection::NonceTaken
+                    | NodeRejection::Replaced
+                    | NodeRejection::Gap
+                    | NodeRejection::Busy,
                 ),
             ) => None,
         }
@@ -107,7 +110,7 @@ impl Hindrance {
     }
 }
 
-impl fmt::Display for Hindrance {
+impl fmt::Display for HeldUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.sentence())
     }

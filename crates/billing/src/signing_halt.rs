@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Why nothing new should be signed on a chain, whatever the journal knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Brake {
+pub enum SigningHalt {
     /// The key of the account cannot sign for it alone any more.
     NotAlone {
         /// The account.
@@ -31,7 +31,7 @@ pub enum Brake {
     },
 }
 
-impl fmt::Display for Brake {
+impl fmt::Display for SigningHalt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAlone { signer, weight, threshold } => write!(
@@ -68,13 +68,13 @@ mod tests {
 
     #[test]
     fn an_account_of_tron_is_spelled_so_and_what_was_burnt_is_told_in_trx() {
-        let alone = Brake::NotAlone { signer: Address::ZERO, weight: 1, threshold: 2 };
+        let alone = SigningHalt::NotAlone { signer: Address::ZERO, weight: 1, threshold: 2 };
         let said = alone.to_string();
         assert!(
             said.contains("the account T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb weighs 1 of"),
             "{said}"
         );
-        let burnt = Brake::Burnt { sun: 250_500_000, most: 200_000_000 };
+        let burnt = SigningHalt::Burnt { sun: 250_500_000, most: 200_000_000 };
         let said = burnt.to_string();
         assert!(said.contains("cost 250.5 TRX today (UTC)"), "{said}");
         assert!(said.contains("fees.max_burnt_per_day is 200 TRX"), "{said}");

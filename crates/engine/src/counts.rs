@@ -42,7 +42,7 @@ impl SignedAgain {
 
 /// The counts. Every set of labels that there can be is in them from the start.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub struct LaneCounts {
     /// Batches that were accepted.
     pub accepted: u64,
     /// The charges in them.
@@ -59,7 +59,7 @@ pub struct Tally {
     pub signed_again: BTreeMap<SignedAgain, u64>,
 }
 
-impl Default for Tally {
+impl Default for LaneCounts {
     fn default() -> Self {
         let ended = || {
             let states = BatchState::iter().filter(|state| *state != BatchState::Open);
@@ -83,7 +83,7 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl LaneCounts {
     /// A batch of so many charges was accepted, at this time (Unix ms).
     pub(super) fn accepted(&mut self, charges: usize, at_ms: i64) {
         self.accepted_ms = Some(at_ms);
@@ -156,38 +156,38 @@ mod tests {
 
     #[test]
     fn every_end_was_there_before_it_happened() {
-        let before = Tally::default();
-        let mut tally = before.clone();
+        let before = LaneCounts::default();
+        let mut counts = before.clone();
         let block = BlockRef { number: 1, time: 2 };
         let (key, terms) = (
             ChargeKey { plan: PlanId(1), user: UserHash(B256::ZERO), period: Period::Guarded },
             ChargeTerms::default(),
         );
         let item = Item { subscribe: SubscribeId(1), key, amount: U256::from(5), terms };
-        tally.ended(&Verdict::Expired(block), &[item; 3]);
+        counts.ended(&Verdict::Expired(block), &[item; 3]);
         for code in FailCode::iter() {
-            tally.charge(end_of(&item, &ItemOutcome::Failed { code, detail: None }), 1);
+            counts.charge(end_of(&item, &ItemOutcome::Failed { code, detail: None }), 1);
         }
-        tally.charge(end_of(&item, &ItemOutcome::Charged), 1);
-        tally.charge(end_of(&item, &ItemOutcome::Unproven), 1);
+        counts.charge(end_of(&item, &ItemOutcome::Charged), 1);
+        counts.charge(end_of(&item, &ItemOutcome::Unproven), 1);
         // The event adds the wallet that the claim does not name, which is nothing else than was claimed.
         let wallet = Some(Address::ZERO);
         let told = ItemOutcome::ChargedAsTold(TakenAsTold { wallet, ..TakenAsTold::default() });
         let named =
             Item { terms: ChargeTerms { wallet: Some(Address::repeat_byte(1)), ..terms }, ..item };
-        tally.charge(end_of(&item, &told), 1);
-        tally.charge(end_of(&named, &told), 1);
-        assert_eq!(tally.charges.get(&("charged", NONE)), Some(&2));
-        assert_eq!(tally.charges.get(&("charged_otherwise", NONE)), Some(&1));
-        assert_eq!(tally.charges.get(&("expired", NONE)), Some(&3));
-        assert_eq!(tally.ended.get("expired"), Some(&1));
+        counts.charge(end_of(&item, &told), 1);
+        counts.charge(end_of(&named, &told), 1);
+        assert_eq!(counts.charges.get(&("charged", NONE)), Some(&2));
+        assert_eq!(counts.charges.get(&("charged_otherwise", NONE)), Some(&1));
+        assert_eq!(counts.charges.get(&("expired", NONE)), Some(&3));
+        assert_eq!(counts.ended.get("expired"), Some(&1));
         let record =
             TxRecord { ending: CallEnding::Revert, message: None, used: 1, fee: U256::from(7) };
         let landed = Landed { hash: B256::ZERO, block, record: Some(record) };
-        tally.ended(&Verdict::Reverted(landed), &[item; 2]);
-        assert_eq!(tally.fees.get("reverted"), Some(&U256::from(7)));
-        assert_eq!(tally.charges.get(&("reverted", NONE)), Some(&2));
-        assert!(tally.charges.keys().eq(before.charges.keys()), "{tally:?}");
-        assert!(tally.ended.keys().eq(before.ended.keys()), "{tally:?}");
+        counts.ended(&Verdict::Reverted(landed), &[item; 2]);
+        assert_eq!(counts.fees.get("reverted"), Some(&U256::from(7)));
+        assert_eq!(counts.charges.get(&("reverted", NONE)), Some(&2));
+        assert!(counts.charges.keys().eq(before.charges.keys()), "{counts:?}");
+        assert!(counts.ended.keys().eq(before.ended.keys()), "{counts:?}");
     }
 }

@@ -28,7 +28,7 @@ impl AccountKnown {
 
 /// The state that the lanes of one chain share.
 #[derive(Clone, Debug, Default)]
-pub struct Siblings {
+pub struct ChainAccounts {
     accounts: Arc<RwLock<Vec<Arc<AccountKnown>>>>,
     pub(super) reservations: Reservations,
 }
@@ -54,7 +54,7 @@ fn ending_first(
 impl Lane {
     /// One of these lanes.
     #[must_use]
-    pub fn among(mut self, siblings: &Siblings) -> Self {
+    pub fn among(mut self, siblings: &ChainAccounts) -> Self {
         siblings.accounts.write().push(Arc::clone(&self.known));
         self.siblings = siblings.clone();
         self
@@ -113,7 +113,7 @@ impl Lane {
 
     /// Returns true if the lane waits for nothing but another account.
     pub fn waits_for_another(&self) -> bool {
-        matches!(self.gate(), Gate::Closed(Closed::OtherUnlearnt { .. }))
+        matches!(self.gate(), Gate::Closed(Closed::OtherAccountUnreconciled { .. }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Troubles that keep a lane from following its chain, or from signing anything on it.
+//! Errors that keep a lane from following its chain, or from signing anything on it.
 
 use super::lane::Lane;
 use chain::ChainError;
@@ -6,9 +6,9 @@ use journal::JournalError;
 use std::sync::Arc;
 use tracing::{info, warn};
 
-/// A present trouble of a lane.
+/// A present error of a lane.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Trouble {
+pub enum LaneError {
     /// The chain has not been seen yet.
     #[error("its node has not answered yet")]
     Unseen,
@@ -20,29 +20,29 @@ pub enum Trouble {
     Journal(Arc<JournalError>),
 }
 
-impl From<JournalError> for Trouble {
+impl From<JournalError> for LaneError {
     fn from(error: JournalError) -> Self {
         Self::Journal(Arc::new(error))
     }
 }
 
 impl Lane {
-    /// Returns the trouble that keeps the chain from being followed, or anything from being signed, at present.
-    pub fn trouble(&self) -> Option<Trouble> {
+    /// Returns the error that keeps the chain from being followed, or anything from being signed, at present.
+    pub fn error(&self) -> Option<LaneError> {
         let signs = self.follows.is_none();
         let unready = || Some(self.chain.unready().filter(|_| signs)?.into());
-        self.trouble.read().clone().or_else(unready)
+        self.error.read().clone().or_else(unready)
     }
 
     /// Returns true if the last look found nothing that keeps the chain from being followed.
-    pub(super) fn follows_well(&self) -> bool {
-        self.trouble.read().is_none()
+    pub(super) fn follows_the_chain(&self) -> bool {
+        self.error.read().is_none()
     }
 
     /// Remembers what keeps the chain from being followed; says so once, and once when it is over.
-    pub(super) fn set_trouble(&self, now: Option<Trouble>) {
+    pub(super) fn set_error(&self, now: Option<LaneError>) {
         let (chain, account) = (&self.chain.facts().name, self.account());
-        let mut before = self.trouble.write();
+        let mut before = self.error.write();
         match (&*before, &now) {
             (_, Some(why)) if *before != now => {
                 warn!(chain, account, "cannot follow the chain: {why}");
