@@ -1,4 +1,4 @@
-//! One name is one thing: no two types of one crate share it.
+//! One name is one thing: no two exported types of one crate share it.
 
 use super::none;
 use super::rust::{types, without_tests};
@@ -6,7 +6,7 @@ use super::tree::{product, shown};
 use std::collections::BTreeMap;
 
 #[test]
-fn no_two_types_of_a_crate_share_a_name() {
+fn no_two_exported_types_of_a_crate_share_a_name() {
     let mut homes: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for path in product() {
         let parts: Vec<_> = path

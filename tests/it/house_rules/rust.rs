@@ -7,7 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeSet;
 use std::path::Path;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Item, UseTree};
+use syn::{Attribute, Item, UseTree, Visibility};
 
 /// A path that code names, as it is written: `["crate", "billing", "Item"]`.
 pub(super) type Named = Vec<String>;
@@ -59,7 +59,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// The types that a file defines.
+/// The types that a file defines and that other crates may know.
 pub(super) fn types(file: &syn::File) -> Vec<String> {
     let mut found = vec![];
     collect_types(&file.items, &mut found);
@@ -68,11 +68,14 @@ pub(super) fn types(file: &syn::File) -> Vec<String> {
 
 fn collect_types(items: &[Item], found: &mut Vec<String>) {
     for item in items {
+        let mut add = |visibility: &Visibility, name: &syn::Ident| {
+            found.extend(matches!(visibility, Visibility::Public(_)).then(|| name.to_string()));
+        };
         match item {
-            Item::Struct(item) => found.push(item.ident.to_string()),
-            Item::Enum(item) => found.push(item.ident.to_string()),
-            Item::Trait(item) => found.push(item.ident.to_string()),
-            Item::Type(item) => found.push(item.ident.to_string()),
+            Item::Struct(item) => add(&item.vis, &item.ident),
+            Item::Enum(item) => add(&item.vis, &item.ident),
+            Item::Trait(item) => add(&item.vis, &item.ident),
+            Item::Type(item) => add(&item.vis, &item.ident),
             Item::Mod(module) => {
                 module.content.iter().for_each(|(_, items)| collect_types(items, found));
             }
