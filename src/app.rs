@@ -32,6 +32,7 @@ mod supervisor;
 pub mod totals;
 mod watch;
 mod webhook;
+mod webhook_cursor;
 
 pub use confine::confine;
 pub use connect::ConnectError;
@@ -41,7 +42,8 @@ pub use lanes::Orphans;
 pub use sockets::Sockets;
 
 use crate::auth::{CallerError, Callers};
-use crate::http::{self, AppState, WebhookDesk};
+use crate::http::{self, AppState};
+use crate::telemetry::WebhookFigures;
 use axum::Router;
 use config::{Config, JournalPlace};
 use connect::Connected;
@@ -49,9 +51,7 @@ use door::{Handshakes, serve};
 use engine::{Engine, Watcher};
 use futures_util::future::join_all;
 use host::clock::Clock;
-use journal::{
-    Journal, JournalError, OpenError, Outbox, Refusals, RegularBackups, mark_shares_the_disk,
-};
+use journal::{Journal, JournalError, OpenError, Refusals, RegularBackups, mark_shares_the_disk};
 use keys::{EveryStore, OpenKeys};
 use lanes::Lanes;
 use node::Dial;
@@ -66,6 +66,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 use watch::Watch;
 use webhook::Webhook;
+use webhook_cursor::WebhookCursor;
 
 /// Part of an answer that the system buffers for a connection, bytes. Without this limit the system buffers
 /// megabytes for each connection whose client asks and never reads.
@@ -92,11 +93,8 @@ pub enum StartError {
     /// Something is open on a chain that is not configured.
     #[error("{0}")]
     Orphans(Orphans),
-    /// The stored state of the webhook cannot be used.
-    #[error("the file of the webhook beside the journal: {0}")]
-    Outbox(#[from] rusqlite::Error),
-    /// The webhook cannot be told anything.
-    #[error("webhook: {0}")]
+    /// The webhook cannot be served, or the file of its cursor cannot be read.
+    #[error("the webhook, or the file of its cursor beside the journal: {0}")]
     Webhook(std::io::Error),
     /// A caller is not usable.
     #[error("callers: {0}")]
@@ -179,8 +177,8 @@ pub struct Assembled {
     pub handshakes: Option<Handshakes>,
     /// Ends what waits for something to happen, when the process is to end.
     pub closing: CancellationToken,
-    /// Stored state of the webhook, if there is one.
-    pub webhook: Option<Arc<WebhookDesk>>,
+    /// Figures of the webhook, if there is one.
+    pub webhook: Option<Arc<WebhookFigures>>,
     /// Store of refusals, if refusals are kept.
     pub refusals: Option<Refusals>,
 }
@@ -221,7 +219,7 @@ pub async fn start_on(
     let watch = Watch::begin(watchers);
     let (others, stop_others) = (TaskTracker::new(), CancellationToken::new());
     let backups = backups.and_then(|plan| copies::keep(&engine.journal, plan));
-    webhook.map_or(Ok(()), |desk| tell_webhook(&config, desk, &engine, stop_others.clone()))?;
+    webhook.map_or(Ok(()), |told| tell_webhook(&config, told, &engine, stop_others.clone()))?;
     keep_house((&others, &stop_others), &engine, &door, refusals);
     let gives_way = GivesWay::begin(&config.journal, &engine, (&others, &stop_others));
     let (server, stop_server) = (TaskTracker::new(), closing);
@@ -256,16 +254,18 @@ pub async fn start_on(
     })
 }
 
-/// Begins to tell a webhook what happens, where one is configured.
+/// Begins to send events to the webhook, if one is configured.
 fn tell_webhook(
     config: &Config,
-    desk: Arc<WebhookDesk>,
+    figures: Arc<WebhookFigures>,
     engine: &Arc<Engine>,
     stop: CancellationToken,
 ) -> Result<(), StartError> {
     let Some(told) = config.webhook.clone() else { return Ok(()) };
     let (outbound, engine) = (config.outbound, Arc::clone(engine));
-    Webhook { config: told, outbound, engine, desk }.begin(stop).map_err(StartError::Webhook)
+    let cursor = WebhookCursor::beside(&config.journal);
+    let webhook = Webhook { config: told, outbound, engine, cursor, figures };
+    webhook.begin(stop).map_err(StartError::Webhook)
 }
 
 /// Begins what is done beside requests, until it is told to stop.
@@ -315,8 +315,7 @@ async fn put_together(
     let closing = CancellationToken::new();
     let door =
         AppState::new(Arc::clone(&engine), callers, config.http, default_chain, closing.clone());
-    let outbox = config.webhook.is_some().then(|| Outbox::open(&config.journal)).transpose()?;
-    let webhook = outbox.map(|outbox| Arc::new(WebhookDesk::new(outbox)));
+    let webhook = config.webhook.as_ref().map(|_| Arc::new(WebhookFigures::default()));
     let refusals = Refusals::of(&config.journal, machine.clock);
     let door = door.linked_to(explorers).telling(webhook.clone());
     let door = Arc::new(door.keeping(refusals.clone()).opened(engine.journal.opens_ms()));

@@ -19,12 +19,11 @@ mod tokens;
 mod trace;
 mod troubles;
 mod turned_away;
-mod webhook;
 mod wire;
 
 use crate::auth::{AuthError, Callers, JudgedMessages, Replays, SignedParts};
 use crate::auth::{KEY_HEADER, SIGN_HEADER, TIMESTAMP_HEADER};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, WebhookFigures};
 use billing::{Family, PlatformChainId};
 pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage, TokenNames, sheet};
 use config::HttpConfig;
@@ -35,7 +34,6 @@ pub use handshakes::{handshakes_of, uncounted_handshakes};
 use journal::{FullLedger, Refusals};
 pub use standby::StandbyDoor;
 pub use troubles::watch_troubles;
-pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
 
 use axum::Router;
 use axum::http::request::Parts;
@@ -70,8 +68,8 @@ pub struct AppState {
     engine: Arc<Engine>,
     /// Callers that may ask; none if anybody may, which the configuration allows on loopback only.
     callers: Option<Arc<Callers>>,
-    /// The webhook, where there is one.
-    webhook: Option<Arc<WebhookDesk>>,
+    /// Figures of the webhook, if there is one.
+    webhook: Option<Arc<WebhookFigures>>,
     /// Store of refusals, if refusals are kept.
     refusals: Option<Refusals>,
     /// Sizes and times.
@@ -137,9 +135,9 @@ impl AppState {
         }
     }
 
-    /// Shows this webhook.
+    /// Shows the figures of this webhook.
     #[must_use]
-    pub fn telling(self, webhook: Option<Arc<WebhookDesk>>) -> Self {
+    pub fn telling(self, webhook: Option<Arc<WebhookFigures>>) -> Self {
         Self { webhook, ..self }
     }
 
@@ -230,8 +228,6 @@ fn for_callers(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
         .route("/PayTool/control/pause", post(control::pause))
         .route("/PayTool/control/resume", post(control::resume))
         .route("/PayTool/control/resolve", post(control::resolve))
-        .route("/PayTool/control/webhook", get(webhook::show))
-        .route("/PayTool/control/webhook/replay", post(webhook::replay))
 }
 
 fn for_machines(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {

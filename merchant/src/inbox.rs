@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `incoming` | which deliveries are one event, and which events keep their order. Pure |
 //! | `outcome` | what the Signer's status says about a billing callback. Pure |
-//! | `onward` | what the merchant's own answer means; the onward signature. Pure |
+//! | `onward` | the meaning of the merchant's own answer. Pure |
 //! | `shelf` | the store, and the one thread that owns it |
 //! | `doors`, `serve` | HTTP: callbacks in public, the feed in private |
 //! | `check`, `push` | the two loops that carry the decisions out |
@@ -23,7 +23,6 @@ mod serve;
 mod shelf;
 
 pub use desk::{EventDesk, EventFilter, EventLine};
-pub use onward::{NoOnwardSecret, OnwardSecret};
 pub use shelf::ShelfFailed;
 
 use crate::Client;
@@ -48,6 +47,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use webhooks::WebhookSecret;
 
 /// Pause between two looks at a sandbox's clock.
 const BEAT: Duration = Duration::from_millis(250);
@@ -91,7 +91,7 @@ pub struct InboxConnections {
     pub platform: Option<Client>,
     /// The merchant's own address and the secret that events are signed with. Without it events are
     /// there to be pulled.
-    pub onward: Option<(String, OnwardSecret)>,
+    pub onward: Option<(String, WebhookSecret)>,
 }
 
 /// Why the inbox ended.

@@ -4,7 +4,7 @@ mod instances;
 mod status;
 
 use super::remote::{Remote, RemoteError, RemoteNeed};
-use crate::http::{EventCharge, EventPage, EventRow, Replayed, WebhookReport};
+use crate::http::{EventCharge, EventPage, EventRow};
 use clap::{Args, Subcommand};
 use config::{Asking, Config};
 use jiff::Timestamp;
@@ -50,18 +50,6 @@ pub enum RunningCommand {
         /// On this chain alone.
         #[arg(long)]
         chain: Option<u32>,
-        /// Address of the Signer, and the caller to ask as.
-        #[command(flatten)]
-        at: At,
-    },
-    /// Say how far the webhook was told, and what its receiver did not take.
-    Webhook {
-        /// Have all of that sent again.
-        #[arg(long)]
-        replay: bool,
-        /// Have this event alone sent again, by its cursor.
-        #[arg(long, requires = "replay")]
-        cursor: Option<String>,
         /// Address of the Signer, and the caller to ask as.
         #[command(flatten)]
         at: At,
@@ -117,7 +105,6 @@ impl RunningCommand {
             | Self::Health { at }
             | Self::Pause { at, .. }
             | Self::Resume { at, .. }
-            | Self::Webhook { at, .. }
             | Self::Billing { at, .. }
             | Self::Tail { at, .. } => at,
         }
@@ -147,10 +134,6 @@ pub async fn run(
         RunningCommand::Resume { chain, at } => {
             resume(asking, at.server.as_deref(), *chain).await?
         }
-        RunningCommand::Webhook { replay: true, cursor, at } => {
-            replay(asking, at.server.as_deref(), cursor.as_deref()).await?
-        }
-        RunningCommand::Webhook { at, .. } => webhook(asking, at.server.as_deref()).await?,
         RunningCommand::Billing { id, at } => billing(asking, at.server.as_deref(), id).await?,
     };
     writeln!(to, "{said}")?;
@@ -206,33 +189,6 @@ async fn resume(
     let lines = still.map(|(chain, why)| format!("chain {chain}: still paused {why}"));
     let resumed = format!("resumed: chain {}", chains.join(", "));
     Ok(std::iter::once(resumed).chain(lines).collect::<Vec<_>>().join("\n"))
-}
-
-/// Returns the progress of the webhook, and a line for each event that was not taken.
-async fn webhook(asking: &Asking, server: Option<&str>) -> Result<String, RemoteError> {
-    let remote = Remote::new(asking, server, RemoteNeed::Control)?;
-    let told: WebhookReport = remote.get("/PayTool/control/webhook").await?;
-    let time = |at: i64| Timestamp::from_second(at).map(|at| at.to_string()).unwrap_or_default();
-    let mut lines = vec![match told.waiting_since {
-        Some(since) => format!("what happened since {} is not told yet", time(since)),
-        None => "everything is told".to_owned(),
-    }];
-    lines.extend(told.set_aside.iter().map(|event| {
-        format!("set aside {}, {}: {} {}", time(event.at), event.why, event.cursor, event.event)
-    }));
-    Ok(lines.join("\n"))
-}
-
-/// Has what was set aside sent again.
-async fn replay(
-    asking: &Asking,
-    server: Option<&str>,
-    cursor: Option<&str>,
-) -> Result<String, RemoteError> {
-    let remote = Remote::new(asking, server, RemoteNeed::Control)?;
-    let body = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-    let told: Replayed = remote.post("/PayTool/control/webhook/replay", &body).await?;
-    Ok(format!("{} events are sent again", told.replayed))
 }
 
 /// Returns the status of a billing as JSON. The billing is named by its number, any of its hashes or its request

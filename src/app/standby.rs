@@ -2,11 +2,12 @@
 //! soon as nobody else has it.
 
 use super::connect::Connected;
+use super::webhook_cursor::WebhookCursor;
 use super::{Sockets, StartError, fitness, renewal, setup};
 use crate::http::{self, StandbyDoor};
 use config::Config;
 use door::serve;
-use journal::{Journal, Outbox, Standby, StandbySight, Turn};
+use journal::{Journal, Standby, StandbySight, Turn};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -14,7 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-/// Interval at which the place of the webhook is taken over from the process that serves.
+/// Interval at which the webhook's cursor is copied from the process that serves.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Answers until it is dropped. Connections that were not accepted then wait in the socket for whoever is next.
@@ -85,19 +86,19 @@ impl Lobby {
     }
 }
 
-/// Has the webhook go on, at the takeover, from where the one that serves has come to.
+/// Copies the webhook's cursor from the process that serves: a takeover goes on from there.
 async fn follow_webhook(config: &Config, sight: &StandbySight) -> std::convert::Infallible {
-    let outbox = config.webhook.as_ref().map(|_| Outbox::open(&config.journal));
+    let file = config.webhook.as_ref().map(|_| WebhookCursor::beside(&config.journal));
     let mut known = None;
     loop {
         sleep(EVERY).await;
         let told = sight.told();
-        if let (Some(Ok(outbox)), Some(cursor)) = (&outbox, &told)
+        if let (Some(file), Some(cursor)) = (&file, &told)
             && told != known
         {
-            match outbox.move_to(cursor) {
+            match file.write(cursor) {
                 Ok(()) => known = told,
-                Err(problem) => warn!(%problem, "how far the webhook was told cannot be kept here"),
+                Err(problem) => warn!(%problem, "the webhook's cursor cannot be kept here"),
             }
         }
     }

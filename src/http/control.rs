@@ -76,16 +76,6 @@ where
     .await
 }
 
-/// Checks that the caller may control every chain, as requests about all chains need.
-pub(super) fn of_all_chains(door: &AppState, sent: &Instruction) -> Result<(), TurnedAway> {
-    let lanes = door.engine.lanes();
-    let rights = &sent.by.rights;
-    match lanes.of_chains.keys().find(|chain| !rights.covers_chain(**chain)) {
-        Some(chain) => Err(TurnedAway::NotItsChain(*chain)),
-        None => Ok(()),
-    }
-}
-
 /// A person's finding on a charge that the chain does not tell of.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

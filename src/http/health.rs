@@ -179,7 +179,7 @@ pub(super) async fn metrics(State(door): State<Arc<AppState>>, headers: HeaderMa
     if let Some(tls) = &door.limits.tls {
         door.metrics.certificate(tls.until());
     }
-    let webhook = door.webhook.as_deref().map(|desk| &desk.figures);
+    let webhook = door.webhook.as_deref();
     readable(door.metrics.render(&door.engine, webhook, door.refusals.as_ref()), &headers)
 }
 

@@ -80,10 +80,6 @@ pub(super) enum TurnedAway {
          /PayTool/control: {0}"
     )]
     Resume(String),
-    #[error(
-        "the body must be empty, or {{\"cursor\": \"…\"}} with the cursor of an event that was set aside: {0}"
-    )]
-    Replay(String),
     #[error(transparent)]
     OtherPause(OtherPause),
 }
@@ -119,7 +115,6 @@ impl TurnedAway {
             | Self::Page(_)
             | Self::Control(_)
             | Self::Resume(_)
-            | Self::Replay(_)
             | Self::NoDefaultChain => StatusCode::BAD_REQUEST,
             Self::NotAdmitted(NotAdmitted::TooMany { .. }) | Self::TooLarge { .. } => {
                 StatusCode::PAYLOAD_TOO_LARGE

@@ -238,7 +238,7 @@ mod tests {
 
     const FILE: &str = r#"
         callers.a = { key = "a", secret = "hunter2-of-a-caller" }
-        webhook = { url = "https://a.example/hunter2", key = "k", secret = "hunter2-of-a-webhook" }
+        webhook = { url = "https://a.example/hunter2", secret = "whsec_hunter2hunter2hunter2hunter2hunt" }
         [journal]
         url = "postgresql://signer:hunter2@db.example/signer"
         mark_path = "/var/lib/signer/journal.mark"

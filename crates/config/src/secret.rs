@@ -1,24 +1,21 @@
-//! A secret that stands in the configuration itself or in a file that it names, never in both. It
-//! goes straight into `SecretString`.
-
-use std::path::Path;
-use std::{fs, io};
-
-use secrecy::SecretString;
+//! A secret that stands in the configuration itself or in a file that it names, never in both. `accept`
+//! puts it straight into a type that does not print it.
 
 use super::faults::Reported;
 use super::kinds::Expected;
 use super::reader::TableReader;
 use host::owner_only;
+use std::path::Path;
+use std::{fs, io};
 
 /// The secret at `key`, or in the file that `file_key` names; none where neither is set. `expects`
 /// says what it must look like, and `accept` judges it.
-pub(super) fn read(
+pub(super) fn read<T: 'static>(
     reader: &mut TableReader<'_>,
     (key, file_key): (&'static str, &'static str),
     expects: &str,
-    accept: impl Fn(&str) -> Result<SecretString, String> + Clone + 'static,
-) -> Result<Option<SecretString>, Reported> {
+    accept: impl Fn(&str) -> Result<T, String> + Clone + 'static,
+) -> Result<Option<T>, Reported> {
     let inline = reader.optional(key, &Expected::of_text(expects, accept.clone()));
     let file = reader.optional(file_key, &in_file(expects, accept));
     if reader.has(key) && reader.has(file_key) {
@@ -27,10 +24,10 @@ pub(super) fn read(
     inline.and_then(|inline| Ok(inline.or(file?)))
 }
 
-fn in_file(
+fn in_file<T: 'static>(
     expects: &str,
-    accept: impl Fn(&str) -> Result<SecretString, String> + 'static,
-) -> Expected<SecretString> {
+    accept: impl Fn(&str) -> Result<T, String> + 'static,
+) -> Expected<T> {
     Expected::of_text(format!("the path of a file that holds {expects}"), move |path| {
         accept(&of_file(Path::new(path))?)
     })

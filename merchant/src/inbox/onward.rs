@@ -1,11 +1,4 @@
-//! Handing on: what the answer of the merchant's own address means, and how an event is signed. Pure.
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, Mac as _};
-use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
-use sha2::Sha256;
-use thiserror::Error;
+//! Handing on: the meaning of an answer of the merchant's own address. Pure.
 
 const SECOND: i64 = 1000;
 const MINUTE: i64 = 60 * SECOND;
@@ -68,39 +61,6 @@ pub(crate) fn after(tries: u32, said: Said, pace: i64) -> Push {
     }
 }
 
-/// The secret by which the merchant's own address knows events.
-#[derive(Clone, Debug)]
-pub struct OnwardSecret(SecretSlice<u8>);
-
-/// The text is no secret that every library of the scheme reads alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "is not whsec_ and the base64 of 24 to 64 bytes, as the libraries of Standard Webhooks want it: \
-     make one with `echo \"whsec_$(openssl rand -base64 32)\"`"
-)]
-pub struct NoOnwardSecret;
-
-impl OnwardSecret {
-    /// Reads `whsec_…`. Libraries disagree about other forms, so there are none.
-    #[expect(clippy::disallowed_methods, reason = "the text is read here, and nowhere else")]
-    pub fn read(text: &SecretString) -> Result<Self, NoOnwardSecret> {
-        let coded = text.expose_secret().strip_prefix("whsec_").ok_or(NoOnwardSecret)?;
-        let key = STANDARD.decode(coded).map_err(|_| NoOnwardSecret)?;
-        if (24..=64).contains(&key.len()) { Ok(Self(key.into())) } else { Err(NoOnwardSecret) }
-    }
-}
-
-/// The value of `webhook-signature` (Standard Webhooks): `v1,` and base64 of the HMAC-SHA256 over id,
-/// timestamp and body with dots between.
-#[expect(clippy::disallowed_methods, reason = "the one place where the onward secret is used")]
-pub(crate) fn signature(secret: &OnwardSecret, id: &str, timestamp: i64, body: &str) -> String {
-    // A key of any length makes an HMAC.
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.0.expose_secret())
-        .unwrap_or_else(|_| Hmac::new(&[0; 64].into()));
-    mac.update(format!("{id}.{timestamp}.{body}").as_bytes());
-    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,25 +78,5 @@ mod tests {
         assert_eq!(after(1, Said::Status(410, None), 1), Push::Dead);
         assert_eq!(after(1, Said::Status(503, Some(60)), 1), Push::Again(60_000));
         assert_eq!(after(1, Said::Status(429, Some(i64::MAX)), 1), Push::Again(LONGEST_ASKED));
-    }
-
-    /// The example of the Standard Webhooks specification.
-    #[test]
-    fn the_signature_is_that_of_standard_webhooks() {
-        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned();
-        let secret = OnwardSecret::read(&SecretString::from(secret)).unwrap();
-        let (id, at, body) =
-            ("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
-        let made = signature(&secret, id, at, body);
-        assert_eq!(made, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
-    }
-
-    #[test]
-    fn a_secret_that_libraries_read_differently_is_refused() {
-        let short = format!("whsec_{}", STANDARD.encode([7; 23]));
-        for text in ["a plain secret", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_?", &short] {
-            let read = OnwardSecret::read(&SecretString::from(text.to_owned()));
-            assert_eq!(read.err(), Some(NoOnwardSecret), "{text}");
-        }
     }
 }

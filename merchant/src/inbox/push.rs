@@ -2,7 +2,7 @@
 
 use super::ShelfFailed;
 use super::metrics::Metrics;
-use super::onward::{OnwardSecret, Push, Said, after, signature};
+use super::onward::{Push, Said, after};
 use super::shelf::{Parcel, Shelf};
 use crate::clock::{Clock as _, SystemClock};
 use crate::pause_clock::PauseClock;
@@ -15,6 +15,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::{error, warn};
+use webhooks::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookSecret};
 
 /// Between two looks for work when nothing new comes in.
 const TICK: Duration = Duration::from_secs(1);
@@ -33,7 +34,7 @@ pub(super) struct Pusher {
     pub(super) shelf: Shelf,
     pub(super) http: Http,
     pub(super) address: Url,
-    pub(super) secret: OnwardSecret,
+    pub(super) secret: WebhookSecret,
     pub(super) pace: i64,
     pub(super) metrics: Arc<Metrics>,
 }
@@ -99,9 +100,9 @@ impl Pusher {
             .http
             .post(self.address.clone())
             .header(CONTENT_TYPE, "application/json")
-            .header("webhook-id", &id)
-            .header("webhook-timestamp", timestamp.to_string())
-            .header("webhook-signature", signature(&self.secret, &id, timestamp, &body))
+            .header(ID_HEADER, &id)
+            .header(TIMESTAMP_HEADER, timestamp)
+            .header(SIGNATURE_HEADER, self.secret.sign(&id, timestamp, &body))
             .body(body);
         match request.send().await {
             Ok(answer) => {

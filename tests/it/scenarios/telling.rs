@@ -1,17 +1,16 @@
-//! What happens, told to a webhook: in order, at least once, signed, whatever the receiver does meanwhile.
+//! Events, posted to a webhook: in order, at least once, signed, whatever the receiver does meanwhile.
 
 use super::signals::value;
 use crate::world::anvil::Family;
 use crate::world::patience::{eventually, unix_ms};
-use crate::world::signer::{Heard, Signer};
+use crate::world::signer::{Heard, Signer, WEBHOOK_SECRET};
 use crate::world::town::{Founding, Town};
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use merchant_signer::auth::{self, SignedParts};
 use parking_lot::Mutex;
+use secrecy::SecretString;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,14 +18,14 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use webhooks::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookSecret};
 
 on_both_families![
     a_receiver_that_was_down_hears_everything_in_order_though_the_signer_was_killed_meanwhile,
-    what_a_receiver_does_not_take_is_set_aside_and_sent_again_when_somebody_says_so,
+    an_event_that_is_refused_is_sent_until_it_is_taken_and_later_ones_wait,
+    killed_again_and_again_no_event_is_lost_or_skipped,
 ];
 
-const KEY: &str = "webhook-key";
-const SECRET: &str = "what a webhook is signed with";
 const PLACE: &str = "/told?by=signer";
 
 /// What a receiver does with what it is sent.
@@ -82,32 +81,26 @@ impl Drop for Listening {
 
 async fn told(
     State(receiver): State<Arc<Receiver>>,
-    uri: Uri,
     headers: HeaderMap,
-    body: Bytes,
-) -> (StatusCode, &'static str) {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let parts = SignedParts {
-        key: header("X-PAY-KEY"),
-        timestamp: header("X-PAY-TIMESTAMP"),
-        sign: None,
-        method: "POST",
-        path_and_query: uri.path_and_query().unwrap().as_str(),
-        body: &body,
-    };
-    assert_eq!(parts.key, Some(KEY));
-    assert_eq!(header("X-PAY-SIGN").unwrap(), auth::sign(&SECRET.into(), &parts));
-    let event: Value = serde_json::from_slice(&body).unwrap();
+    body: String,
+) -> StatusCode {
+    let header = |name: &str| headers[name].to_str().unwrap();
+    let event: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(header(ID_HEADER), event["cursor"].as_str().unwrap().replace('.', "-"));
+    let at: i64 = header(TIMESTAMP_HEADER).parse().unwrap();
+    assert!((unix_ms() / 1000).abs_diff(at.try_into().unwrap()) < 60, "signed at {at}");
+    let secret = WebhookSecret::read(&SecretString::from(WEBHOOK_SECRET)).unwrap();
+    assert_eq!(header(SIGNATURE_HEADER), secret.sign(header(ID_HEADER), at, &body));
     let mood = *receiver.mood.lock();
     match mood {
         Mood::Hangs => {
             tokio::time::sleep(Duration::from_mins(1)).await;
-            (StatusCode::OK, "success")
+            StatusCode::OK
         }
-        Mood::Refuses(kind) if event["event"] == kind => (StatusCode::IM_A_TEAPOT, "no"),
+        Mood::Refuses(kind) if event["event"] == kind => StatusCode::IM_A_TEAPOT,
         Mood::Takes | Mood::Refuses(_) => {
             receiver.heard.lock().push(event);
-            (StatusCode::OK, "success\n")
+            StatusCode::NO_CONTENT
         }
     }
 }
@@ -123,13 +116,17 @@ async fn town(family: Family, receiver: SocketAddr) -> Town {
     let path = town.installation.path().join("signer.toml");
     let before = std::fs::read_to_string(&path).unwrap();
     let more = format!(
-        "[webhook]\nurl = \"http://{receiver}{PLACE}\"\nkey = {KEY:?}\nsecret = {SECRET:?}\n\
-         timeout = \"2s\"\npauses = [\"0s\", \"100ms\", \"200ms\"]\n\
-         [callers.operator]\nkey = \"operator-key\"\nsecret = \"the operator's own secret\"\n\
-         control = true\n"
+        "[webhook]\nurl = \"http://{receiver}{PLACE}\"\nsecret = {WEBHOOK_SECRET:?}\n\
+         timeout = \"2s\"\n"
     );
     std::fs::write(&path, format!("{before}\n{more}")).unwrap();
     town
+}
+
+/// Waits until the webhook knows from where on it sends.
+async fn begun(town: &Town) {
+    let cursor = town.installation.path().join("journal.sqlite.webhook");
+    eventually("it knows from where on", async || cursor.exists()).await;
 }
 
 async fn bill(town: &Town, signer: &Signer, place: usize) -> String {
@@ -181,18 +178,14 @@ async fn a_receiver_that_was_down_hears_everything_in_order_though_the_signer_wa
     let town = town(family, at).await;
     let receiver = Receiver::new();
     let signer = town.signer().await;
-    signer.wrote("what happens is told to a webhook").await;
-    eventually("it knows from where on", async || {
-        town.installation.path().join("journal.sqlite.webhook").exists()
-    })
-    .await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    signer.wrote("events are sent to a webhook").await;
+    begun(&town).await;
     let mut hashes = vec![];
     for place in 0..2 {
         hashes.push(bill(&town, &signer, place).await);
     }
     town.quiet(&signer).await;
-    signer.wrote("nobody answers for the webhook").await;
+    signer.wrote("does not take an event").await;
     let waiting = metric(&signer, "signer_webhook_waiting_timestamp_seconds").await;
     assert!(waiting.is_some_and(|since| since > 0.0), "{waiting:?}");
     signer.kill();
@@ -224,9 +217,7 @@ async fn a_receiver_that_was_down_hears_everything_in_order_though_the_signer_wa
     town.assert_paid(&[1, 1, 1, 1]).await;
 }
 
-async fn what_a_receiver_does_not_take_is_set_aside_and_sent_again_when_somebody_says_so(
-    family: Family,
-) {
+async fn an_event_that_is_refused_is_sent_until_it_is_taken_and_later_ones_wait(family: Family) {
     let at = free_port().await;
     let town = town(family, at).await;
     let receiver = Receiver::new();
@@ -234,42 +225,46 @@ async fn what_a_receiver_does_not_take_is_set_aside_and_sent_again_when_somebody
     let _listening = receiver.listen(at).await;
     let signer = town.signer().await;
     signer.ready().await;
-    eventually("it knows from where on", async || {
-        town.installation.path().join("journal.sqlite.webhook").exists()
-    })
-    .await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    begun(&town).await;
     let hash = bill(&town, &signer, 0).await;
     town.quiet(&signer).await;
-    eventually("what comes after it is told", async || of(&receiver.heard(), &hash) == ["charged"])
-        .await;
-    assert_eq!(metric(&signer, "signer_webhook_set_aside").await, Some(1.0));
-    assert_eq!(metric(&signer, "signer_webhook_sends_total{result=\"refused\"}").await, Some(3.0));
-    let command = async |words: &[&str]| {
-        let server = ["--server", signer.scheduler.url.as_str()];
-        let output = town.installation.run(&[words, &server].concat()).await;
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let listed = command(&["webhook"]).await;
-    assert!(listed.contains("accepted") && listed.contains("HTTP 418"), "{listed}");
-    let said = command(&["webhook", "--replay"]).await;
-    assert!(said.contains('1'), "{said}");
-    eventually("it was sent again", async || {
-        metric(&signer, "signer_webhook_sends_total{result=\"refused\"}").await == Some(4.0)
-    })
-    .await;
-    assert_eq!(metric(&signer, "signer_webhook_set_aside").await, Some(1.0), "and refused again");
+    let refused = "signer_webhook_sends_total{result=\"refused\"}";
+    eventually("it was sent again", async || metric(&signer, refused).await >= Some(2.0)).await;
+    assert_eq!(of(&receiver.heard(), &hash), [""; 0], "later ones wait");
+    let waiting = metric(&signer, "signer_webhook_waiting_timestamp_seconds").await;
+    assert!(waiting.is_some_and(|since| since > 0.0), "{waiting:?}");
     receiver.is(Mood::Takes);
-    // The same bytes in the same second would hear the same answer again.
-    tokio::time::sleep(Duration::from_millis(1100)).await;
-    command(&["webhook", "--replay"]).await;
-    eventually("it is taken", async || of(&receiver.heard(), &hash) == ["charged", "accepted"])
+    eventually("all is taken", async || of(&receiver.heard(), &hash) == ["accepted", "charged"])
         .await;
-    eventually("nothing is set aside", async || {
-        metric(&signer, "signer_webhook_set_aside").await == Some(0.0)
+    eventually("nothing waits", async || {
+        metric(&signer, "signer_webhook_waiting_timestamp_seconds").await.is_none()
     })
     .await;
-    let refused = ask(&signer, "/PayTool/control/webhook").await;
-    assert_eq!(refused.status, 403, "a scheduler may not: {refused:?}");
+    all_is_told_in_order(&signer, &receiver, &[hash]).await;
+    town.assert_paid(&[1]).await;
+}
+
+async fn killed_again_and_again_no_event_is_lost_or_skipped(family: Family) {
+    let at = free_port().await;
+    let town = town(family, at).await;
+    let receiver = Receiver::new();
+    let _listening = receiver.listen(at).await;
+    let mut signer = town.signer().await;
+    begun(&town).await;
+    let mut hashes = vec![];
+    for place in 0..4 {
+        hashes.push(bill(&town, &signer, place).await);
+        // Each time at another moment: events are under way, or the cursor is written.
+        tokio::time::sleep(Duration::from_millis(40 * u64::try_from(place).unwrap())).await;
+        signer.kill();
+        signer = town.signer().await;
+        signer.ready().await;
+    }
+    town.quiet(&signer).await;
+    let all_told = async || {
+        hashes.iter().all(|hash| of(&receiver.heard(), hash).contains(&"charged".to_owned()))
+    };
+    eventually("everything is told", all_told).await;
+    all_is_told_in_order(&signer, &receiver, &hashes).await;
+    town.assert_paid(&[1, 1, 1, 1]).await;
 }

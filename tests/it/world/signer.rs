@@ -24,6 +24,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) const CALLER: &str = "test-merchant-key";
 pub(crate) const SECRET: &str = "a secret that only the tests know";
+/// The secret of a webhook, and the key that it spells.
+pub(crate) const WEBHOOK_SECRET: &str = "whsec_dGhlIHNlY3JldCBvZiB0aGUgd2ViaG9vaw==";
+pub(crate) const WEBHOOK_KEY: &str = "the secret of the webhook";
 pub(crate) const EVM_PATH: &str = "/PayTool/EVM/subscribe/signProcessSubscribePlan";
 pub(crate) const TVM_PATH: &str = "/PayTool/TVM/subscribe/signProcessSubscribePlan";
 

@@ -8,7 +8,6 @@ mod reader;
 use merchant::Client;
 use merchant::callback::Receiver;
 use merchant::clock::Clock;
-use merchant::inbox::OnwardSecret;
 use merchant::schedule::ChainFamily;
 use merchant::sign::Credentials;
 use merchant::signer::SignerClient;
@@ -19,6 +18,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use webhooks::WebhookSecret;
 
 use crate::output::Failure;
 
@@ -75,7 +75,7 @@ pub(crate) struct Inbox {
     /// Credentials for the inbox's private side.
     pub(crate) credentials: Credentials,
     /// The merchant's own address, and the secret that events are signed with.
-    pub(crate) onward: Option<(String, OnwardSecret)>,
+    pub(crate) onward: Option<(String, WebhookSecret)>,
 }
 
 /// Every fault of the configuration.
@@ -250,7 +250,7 @@ fn inbox(mut section: Section<'_>) -> Option<Inbox> {
     let address = section.address("onward_url");
     let secret = section.secret("onward_secret", "onward_secret_file");
     let secret =
-        secret.and_then(|text| section.checked("onward_secret", OnwardSecret::read(&text)));
+        secret.and_then(|text| section.checked("onward_secret", WebhookSecret::read(&text)));
     let has_secret = ["onward_secret", "onward_secret_file"].map(|key| section.text(key));
     if address.is_some() != has_secret.iter().any(Option::is_some) {
         section.fault(

@@ -3,7 +3,7 @@
 
 use super::{drill, lively};
 use crate::world::anvil::Family;
-use crate::world::signer::Signer;
+use crate::world::signer::{Signer, WEBHOOK_SECRET};
 use crate::world::town::{KEY, Town, signer_address};
 use axum::Router;
 use axum::body::Bytes;
@@ -47,8 +47,7 @@ async fn telling(family: Family, otherwise: StatusCode) -> (Town, Signer, Arc<At
     });
     let url = serve(router).await;
     let town = Town::with(lively(family, "")).await;
-    let webhook = "key = \"webhook-key\"\nsecret = \"what a webhook is signed with\"";
-    add(&town, &format!("[webhook]\nurl = {url:?}\n{webhook}\npauses = [\"0s\", \"100ms\"]"));
+    add(&town, &format!("[webhook]\nurl = {url:?}\nsecret = {WEBHOOK_SECRET:?}"));
     let signer = town.signer().await;
     (town, signer, well)
 }

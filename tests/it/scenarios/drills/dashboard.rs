@@ -63,7 +63,7 @@ async fn every_panel_shows_something_of_a_signer_at_work_and_every_metric_is_on_
     town.installation = town.installation.env("SIGNER__JOURNAL__BACKUP_DIR", ".");
     let path = town.installation.path().join("signer.toml");
     let before = std::fs::read_to_string(&path).unwrap();
-    let webhook = "[webhook]\nurl = \"http://127.0.0.1:9\"\nkey = \"k\"\nsecret = \"sixteen bytes and more\"\n\
+    let webhook = "[webhook]\nurl = \"http://127.0.0.1:9\"\n\n\
         [traces]\nurl = \"http://127.0.0.1:9/v1/traces\"\n";
     std::fs::write(&path, format!("{before}\n{webhook}")).unwrap();
     let signer = town.signer().await;

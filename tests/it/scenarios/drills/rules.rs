@@ -12,7 +12,7 @@ const LENGTH: usize = 200;
 const NOW: &str = "0+60";
 
 /// What a Signer tells that is well: a series, and how it begins and goes on.
-const WELL: [(&str, &str); 47] = [
+const WELL: [(&str, &str); 46] = [
     ("up{}", "1"),
     ("signer_build_info{}", "1"),
     ("signer_ready{chain=\"1\"}", "1"),
@@ -39,7 +39,6 @@ const WELL: [(&str, &str); 47] = [
     ("signer_backup_timestamp_seconds{}", NOW),
     ("signer_backup_every_seconds{}", "3600"),
     ("signer_webhook_waiting_timestamp_seconds{}", NOW),
-    ("signer_webhook_set_aside{}", "0"),
     ("signer_journal_commit_seconds_bucket{le=\"0.1\"}", "0+60"),
     ("signer_journal_commit_seconds_bucket{le=\"1\"}", "0+60"),
     ("signer_journal_commit_seconds_bucket{le=\"+Inf\"}", "0+60"),
@@ -77,7 +76,7 @@ const STANDBY: [(&str, &str); 6] = [
 
 /// Which series of a Signer that is ill differ, each with all of its values or with how it goes on; and the alert that
 /// is rung for it.
-const ILL: [(&str, &[(&str, &str)]); 39] = [
+const ILL: [(&str, &[(&str, &str)]); 38] = [
     ("SignerDown", &[("up{}", "0")]),
     ("SignerNotReady", &[("signer_ready{chain=\"1\"}", "0")]),
     ("SignerNodeDown", &[("signer_node_up{chain=\"1\",node=\"a\"}", "0")]),
@@ -98,7 +97,6 @@ const ILL: [(&str, &[(&str, &str)]); 39] = [
     ("SignerDiskLow", &[("signer_disk_free_bytes{}", "150")]),
     ("SignerBackupLate", &[("signer_backup_timestamp_seconds{}", "0")]),
     ("SignerWebhookBehind", &[("signer_webhook_waiting_timestamp_seconds{}", "0")]),
-    ("SignerWebhookRefused", &[("signer_webhook_set_aside{}", "1")]),
     ("SignerSlowDisk", &[("signer_journal_commit_seconds_bucket{le=\"0.1\"}", "0+1")]),
     ("SignerJournalBehind", &[("signer_obstacle{chain=\"1\",reason=\"old_copy\"}", "1")]),
     ("SignerKeyElsewhere", &[("signer_obstacle{chain=\"1\",reason=\"key_elsewhere\"}", "1")]),
