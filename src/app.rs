@@ -338,13 +338,15 @@ async fn put_together(
 /// work, since the others open when it is known what those did; then the others, and once more whoever among
 /// them has waited for one that was looked at after it.
 async fn look_once(watchers: &[Watcher]) {
-    let looks = |follow: bool| {
-        let some = watchers.iter().filter(move |watcher| watcher.lane.follows.is_some() == follow);
+    let looks = |takes_new_work: bool| {
+        let some = watchers
+            .iter()
+            .filter(move |watcher| watcher.lane.settings.role.signs() == takes_new_work);
         join_all(some.map(Watcher::look))
     };
     let all = async {
-        looks(true).await;
         looks(false).await;
+        looks(true).await;
         let waiting = watchers.iter().filter(|watcher| watcher.lane.waits_for_another());
         join_all(waiting.map(Watcher::look)).await;
     };

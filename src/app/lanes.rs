@@ -6,7 +6,7 @@ use super::connect::Connected;
 use billing::{OnlyFollows, PeriodNaming, spell_address};
 use chain::Inspect;
 use config::NewWork;
-use engine::{ChainAccounts, Lane, LaneSet, SigningLanes, Watcher};
+use engine::{ChainAccounts, Lane, LaneSet, LaneSettings, Role, SigningLanes, Watcher};
 use journal::{Journal, KnownLane};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,12 +41,12 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
     }
     let mut all = Lanes { set: LaneSet::default(), watchers: Vec::new() };
     for chain in chains {
-        let siblings = ChainAccounts::default();
-        all.follow(chain, journal, &known, &siblings).await?;
-        let first = all.sign(chain, &chain.chain, journal, &siblings).await?;
+        let accounts = ChainAccounts::default();
+        all.follow(chain, journal, &known, &accounts).await?;
+        let first = all.sign(chain, &chain.chain, journal, &accounts).await?;
         let mut more = Vec::new();
         for signer in chain.signers().skip(1) {
-            more.push(all.sign(chain, signer, journal, &siblings).await?);
+            more.push(all.sign(chain, signer, journal, &accounts).await?);
         }
         all.set.of_chains.insert(chain.id(), SigningLanes::new(first, more));
     }
@@ -60,14 +60,14 @@ impl Lanes {
         chain: &Connected,
         signer: &Arc<dyn Inspect>,
         journal: &Journal,
-        siblings: &ChainAccounts,
+        accounts: &ChainAccounts,
     ) -> Result<Arc<Lane>, StartError> {
         let signer = Arc::<dyn Inspect>::clone(signer);
-        let lane = Lane::new(signer, journal.clone(), chain.rules, chain.guard());
-        let mut lane = lane.warning_below(chain.config.gas_warn_billings).among(siblings);
-        if chain.config.new_work == NewWork::Retired {
-            lane = lane.following(OnlyFollows::RetiredChain);
-        }
+        let role = match chain.config.new_work {
+            NewWork::Taken | NewWork::Paused => Role::Signs,
+            NewWork::Retired => Role::Follows(OnlyFollows::RetiredChain),
+        };
+        let lane = Lane::new(signer, journal.clone(), chain.lane_settings(role), accounts);
         self.watched(lane, chain).await
     }
 
@@ -78,25 +78,23 @@ impl Lanes {
         chain: &Connected,
         journal: &Journal,
         known: &[KnownLane],
-        siblings: &ChainAccounts,
+        accounts: &ChainAccounts,
     ) -> Result<(), StartError> {
         let of_chain = known.iter().filter(|known| known.lane.chain == chain.id());
-        let mut accounts: BTreeMap<_, _> =
+        let mut others: BTreeMap<_, _> =
             chain.retired_accounts().map(|account| (account, None)).collect();
-        accounts.extend(of_chain.map(|known| (known.lane.signer, Some(known))));
+        others.extend(of_chain.map(|known| (known.lane.signer, Some(known))));
         for signer in chain.signers() {
-            accounts.remove(&signer.facts().signer);
+            others.remove(&signer.facts().signer);
         }
-        for (account, known) in accounts {
+        for (account, known) in others {
             let (adapter, why) = chain.follower(account).await?;
-            let lane = Lane::new(adapter, journal.clone(), chain.rules, chain.guard());
-            let mut lane = lane.following(why).among(siblings);
-            match known.filter(|known| !known.is_done()) {
-                None => lane = lane.with_nothing_left(),
-                Some(KnownLane { open, guarded, .. }) => {
-                    let (chain, account) = (&lane.chain.facts().name, lane.account());
-                    warn!(chain, account, open, guarded, "following the account: {why}");
-                }
+            let left = known.filter(|known| !known.is_done());
+            let role = if left.is_some() { Role::Follows(why) } else { Role::Observes(why) };
+            let lane = Lane::new(adapter, journal.clone(), chain.lane_settings(role), accounts);
+            if let Some(KnownLane { open, guarded, .. }) = left {
+                let (chain, account) = (&lane.chain.facts().name, lane.account());
+                warn!(chain, account, open, guarded, "following the account: {why}");
             }
             let lane = self.watched(lane, chain).await?;
             self.set.followers.push(lane);
@@ -148,6 +146,11 @@ impl fmt::Display for Orphans {
 }
 
 impl Connected {
+    fn lane_settings(&self, role: Role) -> LaneSettings {
+        let gas_warn_billings = self.config.gas_warn_billings;
+        LaneSettings { role, rules: self.rules, guard: self.guard(), gas_warn_billings }
+    }
+
     fn guard(&self) -> std::time::Duration {
         self.config.family.billing().guard
     }

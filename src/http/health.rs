@@ -114,9 +114,9 @@ fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
         "head": pulse.map(|pulse| pulse.head),
         "lookedSecondsAgo": lanes.all().map(|lane| age(lane)).max().flatten(),
         "paused": lane.paused_since(),
-        "retired": lane.follows.is_some(),
-        "undecided": all().map(Lane::undecided).sum::<usize>(),
-        "heldUp": all().flat_map(Lane::held_up).map(held_up).collect::<Vec<_>>(),
+        "retired": !lane.settings.role.signs(),
+        "undecided": all().map(|lane| lane.batches.count()).sum::<usize>(),
+        "heldUp": all().flat_map(|lane| lane.batches.held_up()).map(held_up).collect::<Vec<_>>(),
         "disputed": all().flat_map(Lane::disputed).map(disputed).collect::<Vec<_>>(),
         "following": followers.filter(|lane| !lane.rests()).map(following).collect::<Vec<_>>(),
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
@@ -135,9 +135,9 @@ fn account(lane: &Lane) -> Value {
         "address": lane.account(),
         "key": lane.chain.key_held(),
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
-        "warnings": lane.warnings(),
-        "undecided": lane.undecided(),
-        "billingsLeft": lane.billings_left(),
+        "warnings": lane.runway.warnings(),
+        "undecided": lane.batches.count(),
+        "billingsLeft": lane.runway.billings_left(),
     })
 }
 
@@ -145,9 +145,9 @@ fn account(lane: &Lane) -> Value {
 fn following(lane: &Lane) -> Value {
     json!({
         "address": lane.account(),
-        "undecided": lane.undecided(),
+        "undecided": lane.batches.count(),
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
-        "why": lane.follows.map(|why| why.to_string()),
+        "why": lane.settings.role.only_follows().map(|why| why.to_string()),
     })
 }
 

@@ -131,7 +131,7 @@ impl ChainNumbers {
             balance: sum(|vitals| vitals.balance),
             in_flight: sum(|vitals| vitals.in_flight),
             billings_left: lanes.billings_left(),
-            oldest_open: set.of_chain(lanes).filter_map(|lane| lane.oldest_open_ms()).min(),
+            oldest_open: set.of_chain(lanes).filter_map(|lane| lane.batches.oldest_ms()).min(),
             limits: limits.collect(),
         }
     }

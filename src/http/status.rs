@@ -171,7 +171,9 @@ pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
         tx_hashes: billing.attempts.iter().map(|a| spell_hash(family, a.hash())).collect(),
         transactions: transactions(family, billing),
         state: billing.state.word(),
-        held_up: running.and_then(|lane| lane.held_up_by(billing.batch)).map(HeldUp::sentence),
+        held_up: running
+            .and_then(|lane| lane.batches.held_up_by(billing.batch))
+            .map(HeldUp::sentence),
         chain_id: lane.chain.0,
         address: spell_address(family, lane.signer),
         contract: spell_address(family, contract),

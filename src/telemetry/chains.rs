@@ -163,7 +163,7 @@ fn tell_head(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
 fn tell_open(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     sheet.gauges(
         ("undecided_batches", "Batches that the chain has not decided"),
-        each(chains, |chain| Some(count(chain.all().map(|lane| lane.undecided()).sum()))),
+        each(chains, |chain| Some(count(chain.all().map(|lane| lane.batches.count()).sum()))),
     );
     sheet.floats(
         ("newest_batch_timestamp_seconds", "When the newest batch was accepted, Unix time"),
@@ -172,19 +172,21 @@ fn tell_open(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     sheet.floats(
         ("oldest_open_timestamp_seconds", "When the oldest of them was accepted, Unix time"),
         each(chains, |chain| {
-            chain.all().filter_map(|lane| lane.oldest_open_ms()).min().map(seconds)
+            chain.all().filter_map(|lane| lane.batches.oldest_ms()).min().map(seconds)
         }),
     );
     sheet.gauges(
         ("held_up_batches", "Undecided batches that something known keeps from landing"),
-        each(chains, |chain| Some(count(chain.all().map(|lane| lane.held_up().len()).sum()))),
+        each(chains, |chain| {
+            Some(count(chain.all().map(|lane| lane.batches.held_up().len()).sum()))
+        }),
     );
     sheet.gauges(
         ("following_batches", "Undecided batches of accounts that only end what they have begun"),
         many(chains, |chain| {
             let of = |lane: &&Arc<Lane>| {
                 let account = spell_address(chain.family, lane.chain.facts().signer);
-                ([of_chain(chain.id), ("account", account)], count(lane.undecided()))
+                ([of_chain(chain.id), ("account", account)], count(lane.batches.count()))
             };
             chain.followers.iter().filter(|lane| !lane.rests()).map(of).collect::<Vec<_>>()
         }),

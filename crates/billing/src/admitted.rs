@@ -89,10 +89,10 @@ impl Admitted {
 
     /// Refuses this entry for `code`.
     pub fn refused(&self, code: FailCode) -> Refused {
-        let (whose, amount) = ((self.plan, self.user), self.amount());
-        let refused = Refused::new(self.subscribe, whose, self.spelling.clone(), amount, code);
+        let spelling = self.spelling.clone();
+        let refused = Refused::new(self.subscribe, self.plan, self.user, spelling, code);
         let period = self.whole("period").map(Period::Numbered);
-        Refused { period, terms: self.terms(), ..refused }
+        Refused { period, terms: self.terms(), amount: self.amount(), ..refused }
     }
 }
 

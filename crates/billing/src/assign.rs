@@ -18,7 +18,7 @@ pub fn account_of(
     accounts: impl IntoIterator<Item = Address>,
     subscriptions: impl IntoIterator<Item = (PlanId, UserHash)>,
 ) -> Option<Address> {
-    let lowest = subscriptions.into_iter().map(number_of).min()?;
+    let lowest = subscriptions.into_iter().map(|(plan, user)| number_of(plan, user)).min()?;
     accounts.into_iter().max_by_key(|account| score(*account, lowest))
 }
 
@@ -30,7 +30,7 @@ impl Entry {
 }
 
 /// A number for a subscription that looks as if it were drawn.
-fn number_of((plan, user): (PlanId, UserHash)) -> [u8; 32] {
+fn number_of(plan: PlanId, user: UserHash) -> [u8; 32] {
     Sha256::new().chain_update(plan.0.to_be_bytes()).chain_update(user.0).finalize().into()
 }
 

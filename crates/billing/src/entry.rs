@@ -75,7 +75,8 @@ impl Entry {
 
     /// Refuses this entry for `code`.
     pub fn refused(&self, code: FailCode) -> Refused {
-        let amount = self.amount;
-        Refused::new(self.subscribe, (self.plan, self.user), self.spelling.clone(), amount, code)
+        let spelling = self.spelling.clone();
+        let refused = Refused::new(self.subscribe, self.plan, self.user, spelling, code);
+        Refused { amount: self.amount, ..refused }
     }
 }

@@ -7,11 +7,11 @@ mod carried;
 mod claim;
 mod coin;
 mod decide;
+mod doubt;
 mod entry;
 mod gate;
 mod ids;
 mod lane_load;
-mod last_use;
 mod order;
 mod preflight;
 mod refusal;
@@ -32,6 +32,10 @@ pub use coin::{Denomination, coin_symbol, coins, decimal, whole};
 pub use decide::{
     Again, FeeStanding, Memory, NodeRejection, Place, Rules, Sighting, Step, Unsettled, next_step,
 };
+pub use doubt::{
+    BlocksSeen, CallsThatCount, Doubt, JournalPast, LastUseSeen, PastChecks, PastRuling, PastView,
+    UnconfirmedIn, UnconfirmedSeen, doubt, new_lane_is_in_doubt,
+};
 pub use entry::{BadField, Entry};
 pub use gate::{
     AccountView, BlocksRead, Closed, Gap, Gate, LaneView, NonceView, OnlyFollows, PoolView,
@@ -42,7 +46,6 @@ pub use ids::{
     PlatformChainId, RequestId, SubscribeId, UserHash, parse_address, spell_address,
 };
 pub use lane_load::{Full, InBlocks, LaneLoad};
-pub use last_use::{LastUse, LastUseRuling, YoungRuling, YoungUse, reads_arrivals};
 pub use order::{Mode, NotAdmitted, Order};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};

@@ -174,9 +174,9 @@ pub struct Refused {
 impl Refused {
     pub(super) fn new(
         subscribe: SubscribeId,
-        (plan, user): (PlanId, UserHash),
+        plan: PlanId,
+        user: UserHash,
         spelling: Spelling,
-        amount: Option<U256>,
         code: FailCode,
     ) -> Self {
         Self {
@@ -186,7 +186,7 @@ impl Refused {
             period: None,
             terms: ChargeTerms::default(),
             spelling,
-            amount,
+            amount: None,
             code,
             detail: None,
             allowance: None,

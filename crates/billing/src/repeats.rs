@@ -19,7 +19,7 @@ pub fn repeat_of(mut order: Order<Admitted>, claims: &[Vec<Claim>]) -> Repeat {
     let none = Vec::new();
     let mut free = Vec::new();
     for (index, entry) in std::mem::take(&mut order.entries).into_iter().enumerate() {
-        match meet(&entry, claims.get(index).unwrap_or(&none)) {
+        match match_claims(&entry, claims.get(index).unwrap_or(&none)) {
             None => free.push(entry),
             Some(Ok(by)) => {
                 let (subscribe, spelling) = (entry.subscribe, entry.spelling.subscribe);
@@ -37,7 +37,7 @@ pub fn repeat_of(mut order: Order<Admitted>, claims: &[Vec<Claim>]) -> Repeat {
 }
 
 /// Returns the holder of the claim on `entry`, or the reason why nobody may charge it. None where nobody claims it.
-fn meet(entry: &Admitted, claims: &[Claim]) -> Option<Result<ClaimedBy, Box<Refused>>> {
+fn match_claims(entry: &Admitted, claims: &[Claim]) -> Option<Result<ClaimedBy, Box<Refused>>> {
     let refused =
         |code, claim: &Claim| Some(Err(Box::new(entry.refused(code).claimed_by(claim.by.hash))));
     // Several claims can be met where one is expected. The one that needs a person comes first.

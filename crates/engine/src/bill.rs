@@ -1,9 +1,10 @@
 //! One request, from its entries to the answer. The file reads in the order in which it happens.
 
 use super::lane::Lane;
-use super::ready::{Ready, Rest};
+use super::ready_batch::{ReadyBatch, Uncharged};
 use super::repeat::{Asked, unclaimed};
-use super::sign::{Undone, commit};
+use super::room::{late, room};
+use super::sign::{NotCommitted, commit};
 use super::verdict::{Answer, DryRun, NamedTransaction, NoVerdict, Progress, Sent, Stop};
 use billing::{
     Admitted, Attempt, AttemptKind, Charge, Digits, FailCode, Order, Period, Slot, SubscribeId,
@@ -45,12 +46,12 @@ async fn bill_admitted(
 ) -> Result<Answer, NoVerdict> {
     let asked = Asked::by(lane, order);
     asked.is_one_request(lane).await?;
-    let free = timeout_at(deadline, lane.siblings.reservations.hold(&order.entries)).await;
+    let free = timeout_at(deadline, lane.account.reservations().hold(&order.entries)).await;
     let held = free.map_err(|_| NoVerdict::Deadline)?;
     loop {
         let built =
             timeout_at(deadline, within("prepare", build(lane, &asked, order.clone()))).await;
-        let ready = match built.map_err(|_| lane.late())? {
+        let ready = match built.map_err(|_| late(lane))? {
             Ok(ready) => ready,
             Err(Stop::Answer(answer)) => return Ok(answer),
             Err(Stop::NoVerdict(why)) => return Err(why),
@@ -63,11 +64,11 @@ async fn bill_admitted(
                 within("broadcast", lane.offer(&slot)).await;
                 return Ok(sent(lane, &slot, spelt(&ready.good), ready.rest));
             }
-            Err(Undone::BuildAgain) => {}
-            Err(Undone::NoVerdict(why)) => return Err(why),
+            Err(NotCommitted::BuildAgain) => {}
+            Err(NotCommitted::NoVerdict(why)) => return Err(why),
         }
         if Instant::now() >= deadline {
-            return Err(lane.late());
+            return Err(late(lane));
         }
     }
 }
@@ -82,7 +83,7 @@ fn admit(lane: &Lane, order: Order) -> Result<Order<Admitted>, NoVerdict> {
     Ok(order)
 }
 
-async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Ready, Stop> {
+async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<ReadyBatch, Stop> {
     let (mode, dry_run) = (order.mode, order.dry_run);
     let profile = lane.chain.profile();
     let order = unclaimed(lane, asked, order, |entry| profile.stated_period(entry)).await?;
@@ -90,7 +91,7 @@ async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Rea
     lane.unpaused()?;
     lane.key_signs()?;
     policy.admit_batch(order.entries.len())?;
-    let pulse = lane.room().await?;
+    let pulse = room(lane).await?;
     let (charges, mut rest) = complete(lane, asked, order).await?;
     if charges.is_empty() {
         return Err(asked.refused(lane, rest.refused, rest.earlier).await);
@@ -118,7 +119,7 @@ async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Rea
         };
         return Err(Stop::Answer(Answer::DryRun(rehearsed)));
     }
-    Ok(Ready { good: judged.good, rest, draft, counts, pulse })
+    Ok(ReadyBatch { good: judged.good, rest, draft, counts, pulse })
 }
 
 /// Fills in what the chain's lookup knows, and refuses what it contradicts.
@@ -126,7 +127,7 @@ async fn complete(
     lane: &Lane,
     asked: &Asked,
     mut order: Order<Admitted>,
-) -> Result<(Vec<Charge>, Rest), Stop> {
+) -> Result<(Vec<Charge>, Uncharged), Stop> {
     let profile = lane.chain.profile();
     let entries = std::mem::take(&mut order.entries);
     let looked = if profile.has_lookup() && !entries.is_empty() {
@@ -155,7 +156,7 @@ async fn complete(
             order.entries.iter().map(|entry| entry.subscribe).collect();
         charges.retain(|charge| free.contains(&charge.entry.subscribe));
     }
-    Ok((charges, Rest { refused: order.refused, earlier: order.satisfied }))
+    Ok((charges, Uncharged { refused: order.refused, earlier: order.satisfied }))
 }
 
 /// The subscriptions of `charges`, as the caller wrote them.
@@ -167,7 +168,7 @@ fn sent(
     lane: &Lane,
     slot: &Slot<Durable<Attempt>>,
     subscriptions: Vec<Digits>,
-    rest: Rest,
+    rest: Uncharged,
 ) -> Answer {
     Answer::Sent(Sent {
         family: lane.chain.facts().family,

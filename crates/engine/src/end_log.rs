@@ -32,7 +32,8 @@ pub(super) fn tell_end(chain: &str, end: &Settlement, hash: Option<&str>) {
 /// Calls a person where the chain charged otherwise than was claimed.
 pub(super) fn tell_what_was_taken(
     chain: &str,
-    (end, items): (&Settlement, &[Item]),
+    end: &Settlement,
+    items: &[Item],
     hash: Option<&str>,
 ) {
     for (place, (item, outcome)) in items.iter().zip(end.verdict.outcomes()).enumerate() {

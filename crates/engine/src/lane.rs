@@ -1,25 +1,22 @@
-//! Everything that one signing account does on one chain: its gate, its place in line, and the
-//! batches that the chain has not decided.
+//! One signing account on one chain, put together from parts that each own their state.
 
-use super::chain_accounts::{AccountKnown, ChainAccounts};
+use super::chain_accounts::{Account, ChainAccounts};
 use super::counts::LaneCounts;
-use super::held_up::HeldUp;
-use super::lane_error::LaneError;
-use super::rest::BetweenLooks;
-use super::signing_line::SigningLine;
-use super::tracked::{Tracked, Undecided};
-use super::verdict::NoVerdict;
-use super::young::YoungKnown;
-use billing::{
-    Again, Attempt, BatchId, Closed, Full, Gate, InBlocks, LaneLoad, OnlyFollows, Rules, Slot,
-    spell_address,
-};
-use chain::{Chain, ChainError, Delivery, Headroom, Pulse, Unready};
+use super::lane_error::{LaneError, LastError};
+use super::lane_name::LaneName;
+use super::look_times::{Extent, Intervals, LookTimes, Work};
+use super::not_ready::NotReady;
+use super::open_batches::OpenBatches;
+use super::past_check::PastCheck;
+use super::role::Role;
+use super::runway::Runway;
+use super::signing_queue::SigningQueue;
+use billing::{Attempt, BatchId, Closed, Gate, Rules, Slot, spell_address};
+use chain::{Chain, ChainError, Delivery, Pulse, Unready};
 use journal::{Durable, Journal, JournalError, LaneId, Origin};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use policy::Refusal;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -35,96 +32,71 @@ pub struct Lane {
     pub chain: Arc<dyn Chain>,
     /// The journal.
     pub journal: Journal,
+    /// The settings of the lane.
+    pub settings: LaneSettings,
+    /// The account's gate and doubt, beside the other accounts of its chain.
+    pub(super) account: Account,
+    /// The batches that the chain has not decided.
+    pub batches: OpenBatches,
+    /// The queue of those who sign for positions.
+    pub(super) queue: SigningQueue,
+    /// The check that the journal knows everything that the account did.
+    pub(super) past: PastCheck,
+    /// The account's gas money, and the limits of the day.
+    pub runway: Runway,
+    /// The times of looks at the chain.
+    pub(super) looks: LookTimes,
+    /// The error of the last look.
+    pub(super) last_error: LastError,
+    pub(super) counts: Mutex<LaneCounts>,
+    /// Told when there may be room again.
+    pub(super) looked: Notify,
+}
+
+/// The settings of a lane.
+#[derive(Clone, Copy, Debug)]
+pub struct LaneSettings {
+    /// The part that the account plays on its chain.
+    pub role: Role,
     /// The rules by which open batches are treated.
     pub rules: Rules,
     /// The time that a charge without a period stays claimed after it is final, chain time.
     pub guard: Duration,
-    /// Why it begins nothing new; none where it may.
-    pub follows: Option<OnlyFollows>,
-    /// The state that the lane shares with the other accounts of its chain.
-    pub(super) siblings: ChainAccounts,
-    /// True if the lane's account had nothing left to do when the process began, and is only compared with the
-    /// chain: an old copy of the journal has forgotten what the account did since.
-    pub only_compared: bool,
     /// Below how many billings left the gas money runs low.
     pub gas_warn_billings: u64,
-    /// True if the log says that gas money runs low.
-    pub(super) gas_is_low: AtomicBool,
-    /// True if the history says that gas money runs low.
-    pub(super) gas_noted_low: AtomicBool,
-    /// The amounts of the limits of the day that were taken at the last look.
-    pub(super) day_limits: RwLock<Vec<Headroom>>,
-    pub(super) counts: Mutex<LaneCounts>,
-    pub(super) tracked: Undecided,
-    /// The known state of the lane's account.
-    pub(super) known: Arc<AccountKnown>,
-    /// Until when the journal knew what the account did when this process began, Unix ms; none where it
-    /// did not know the lane.
-    pub(super) known_at_start: RwLock<Option<i64>>,
-    /// True if it is known that the journal knows of the account's last use.
-    pub(super) compared: AtomicBool,
-    /// True if nothing that was signed before this process began can land any more unseen.
-    pub(super) watched: AtomicBool,
-    /// The known state of the account beyond irrevocable blocks.
-    pub(super) young: YoungKnown,
-    pub(super) error: RwLock<Option<LaneError>>,
-    /// The first position that is not committed, as far as is known.
-    pub(super) next: AtomicU64,
-    /// The line of those who sign for positions.
-    pub(super) line: SigningLine,
-    /// Told when there may be room again.
-    pub(super) looked: Notify,
-    /// Its rest between two looks.
-    pub(super) rest: BetweenLooks,
 }
 
 impl Lane {
-    /// A lane that has not seen its chain yet.
-    pub fn new(chain: Arc<dyn Chain>, journal: Journal, rules: Rules, guard: Duration) -> Self {
-        let doubt = journal.is_old_copy().then_some(0);
-        let tracked = Undecided::default();
-        let known = AccountKnown::new(chain.facts().signer, doubt, Arc::clone(&tracked));
+    /// A lane that has not seen its chain yet, beside the other accounts of the chain.
+    pub fn new(
+        chain: Arc<dyn Chain>,
+        journal: Journal,
+        settings: LaneSettings,
+        accounts: &ChainAccounts,
+    ) -> Self {
+        let facts = chain.facts();
+        let account = spell_address(facts.family, facts.signer);
+        let name = LaneName { chain: facts.name.clone(), account };
+        let batches = OpenBatches::default();
+        let account = Account::join(accounts, facts.signer, name.clone(), &batches);
+        account.set_doubt(journal.is_old_copy().then_some(0));
+        let LaneSettings { role, gas_warn_billings, .. } = settings;
+        let runway =
+            Runway::new(Arc::clone(&chain), journal.clone(), name, role, gas_warn_billings);
         Self {
             chain,
             journal,
-            rules,
-            guard,
-            follows: None,
-            siblings: ChainAccounts::default(),
-            only_compared: false,
-            gas_warn_billings: 0,
-            gas_is_low: AtomicBool::new(false),
-            gas_noted_low: AtomicBool::new(false),
-            day_limits: RwLock::default(),
+            settings,
+            account,
+            batches,
+            queue: SigningQueue::default(),
+            past: PastCheck::default(),
+            runway,
+            looks: LookTimes::default(),
+            last_error: LastError::default(),
             counts: Mutex::default(),
-            tracked,
-            known: Arc::new(known),
-            known_at_start: RwLock::new(None),
-            compared: AtomicBool::new(false),
-            watched: AtomicBool::new(false),
-            young: YoungKnown::default(),
-            error: RwLock::new(None),
-            next: AtomicU64::new(0),
-            line: SigningLine::default(),
             looked: Notify::new(),
-            rest: BetweenLooks::default(),
         }
-    }
-
-    /// A lane that ends what it has begun, and begins nothing.
-    #[must_use]
-    pub fn following(self, why: OnlyFollows) -> Self {
-        let rules = match why {
-            OnlyFollows::NoKey => Rules { again: Again::Never, ..self.rules },
-            OnlyFollows::RetiredKey | OnlyFollows::RetiredChain => self.rules,
-        };
-        Self { follows: Some(why), rules, ..self }
-    }
-
-    /// A lane that warns when its account can pay for fewer billings than this.
-    #[must_use]
-    pub fn warning_below(self, gas_warn_billings: u64) -> Self {
-        Self { gas_warn_billings, ..self }
     }
 
     /// Returns the lane's counts since the start.
@@ -132,19 +104,9 @@ impl Lane {
         self.counts.lock().clone()
     }
 
-    /// When the oldest batch was accepted that the chain has not decided, Unix ms.
-    pub fn oldest_open_ms(&self) -> Option<i64> {
-        self.tracked.lock().values().map(|tracked| tracked.slot.accepted_ms).min()
-    }
-
     /// Returns the gate: open if the lane takes new work.
     pub fn gate(&self) -> Gate {
-        self.known.gate.read().clone()
-    }
-
-    /// Returns the number of batches that the chain has not decided.
-    pub fn undecided(&self) -> usize {
-        self.tracked.lock().len()
+        self.account.gate()
     }
 
     /// The last look at the chain.
@@ -152,16 +114,15 @@ impl Lane {
         *self.chain.pulse().borrow()
     }
 
-    /// Which lane it is.
+    /// Returns the chain and the account of the lane.
     pub fn id(&self) -> LaneId {
         let facts = self.chain.facts();
         LaneId { chain: facts.id, signer: facts.signer }
     }
 
-    /// Its account, as its chain spells it.
-    pub fn account(&self) -> String {
-        let facts = self.chain.facts();
-        spell_address(facts.family, facts.signer)
+    /// Returns the account, as its chain spells it.
+    pub fn account(&self) -> &str {
+        &self.account.name.account
     }
 
     /// Returns the origin that the lane's batches have now.
@@ -169,52 +130,43 @@ impl Lane {
         Origin { lane: self.id(), contract: self.chain.facts().contract }
     }
 
-    /// Returns the hindrances that keep single batches from landing, as far as is known, the oldest first.
-    pub fn held_up(&self) -> Vec<(BatchId, HeldUp)> {
-        let tracked = self.tracked.lock();
-        tracked.values().filter_map(|t| t.held_up.map(|why| (t.slot.batch, why))).collect()
-    }
-
     /// The open batches of which nodes have told different records for too long, and those nodes, by
     /// their labels.
     pub fn disputed(&self) -> Vec<(BatchId, Vec<String>)> {
-        let lasting = self.chain.disputes();
-        let tracked = self.tracked.lock();
-        let batch_at = |position| tracked.values().find(|t| t.slot.position == position);
-        let named = lasting
-            .into_iter()
-            .filter_map(|dispute| Some((batch_at(dispute.position)?.slot.batch, dispute.nodes)));
+        let lasting = self.chain.disputes().into_iter();
+        let named =
+            lasting.filter_map(|dispute| Some((self.batches.at(dispute.position)?, dispute.nodes)));
         named.collect()
     }
 
-    /// Returns the hindrance that keeps this batch from landing, as far as is known.
-    pub fn held_up_by(&self, batch: BatchId) -> Option<HeldUp> {
-        self.tracked.lock().get(&batch).and_then(|tracked| tracked.held_up)
+    /// Returns the error that keeps the chain from being followed, or anything from being signed, at present.
+    pub fn error(&self) -> Option<LaneError> {
+        let signs = self.settings.role.signs();
+        let unready = || Some(self.chain.unready().filter(|_| signs)?.into());
+        self.last_error.get().or_else(unready)
     }
 
-    /// Brings the gate to `gate`; says so where that is news.
-    pub(super) fn set_gate(&self, gate: Gate) {
-        let mut now = self.known.gate.write();
-        if gate.is_news_after(&now) {
-            let (chain, account) = (&self.chain.facts().name, self.account());
-            match &gate {
-                Gate::Open => info!(chain, account, "the lane is open"),
-                // All accounts of a chain are looked at together, and one has to be first.
-                Gate::Closed(why @ Closed::OtherAccountUnreconciled { .. })
-                    if *now == Gate::Opening =>
-                {
-                    info!(chain, account, "the lane waits: {why}");
-                }
-                Gate::Closed(why) => warn!(chain, account, "the lane is closed: {why}"),
-                Gate::Opening => {}
-            }
-        }
-        *now = gate;
-    }
-
-    /// Why the lane has never been open.
+    /// Returns the reason that the lane has never been open.
     pub fn unopened(&self) -> LaneError {
         self.error().unwrap_or(LaneError::Unseen)
+    }
+
+    /// Returns the reason that the lane does not do its work, with a sentence for people; none if it does. A pause is
+    /// no such reason.
+    pub fn not_ready(&self) -> Option<(NotReady, String)> {
+        let told = |error: LaneError| (NotReady::of_error(&error), error.to_string());
+        match self.gate() {
+            Gate::Opening => Some(told(self.unopened())),
+            Gate::Open => self.error().map(told),
+            Gate::Closed(why) => match NotReady::of_closed(&why) {
+                Some(reason) => Some(match self.chain.unready() {
+                    // Nothing is read on before that is mended.
+                    Some(cause @ ChainError::Unready(Unready::Parted(_))) => told(cause.into()),
+                    Some(_) | None => (reason, why.to_string()),
+                }),
+                None => self.error().map(told),
+            },
+        }
     }
 
     /// Returns the reason that nothing new is signed, if the chain is paused. Open batches are followed all the
@@ -227,7 +179,7 @@ impl Lane {
         self.journal.paused(policy.chain).map(|pause| pause.to_string())
     }
 
-    /// The same for whoever asks without a signature: not by whom.
+    /// Returns the same for callers without a signature: the sentence does not name who paused it.
     pub fn paused_since(&self) -> Option<String> {
         let policy = self.chain.policy();
         if policy.paused {
@@ -250,96 +202,76 @@ impl Lane {
         }
     }
 
-    /// Waits until one more transaction may wait for a block.
-    pub(super) async fn room(&self) -> Result<Pulse, NoVerdict> {
-        self.wakes().await;
-        let mut pulses = self.chain.pulse();
-        loop {
-            let looked = self.looked.notified();
-            match self.gate() {
-                Gate::Open => {}
-                Gate::Opening => return Err(NoVerdict::LaneOpening(self.unopened())),
-                Gate::Closed(why) => return Err(NoVerdict::LaneClosed(why)),
-            }
-            let pulse = *pulses.borrow_and_update();
-            if let Some(pulse) = pulse
-                && self.full(pulse).is_none()
-            {
-                return Ok(pulse);
-            }
-            tokio::select! {
-                changed = pulses.changed() => changed.map_err(|_| NoVerdict::ShuttingDown)?,
-                () = looked => {}
-            }
+    /// Returns the rules by which open batches are treated now.
+    pub(super) fn rules_for_now(&self) -> Rules {
+        let rules = self.settings.role.rules(self.settings.rules);
+        let known = self.account.doubt().is_none() && self.past.checks().knew_all();
+        if known { rules } else { rules.until_all_is_known() }
+    }
+
+    /// Returns true if there is nothing to tell of the lane: its account has nothing left to do, and has done
+    /// nothing that the journal does not know.
+    pub fn rests(&self) -> bool {
+        self.settings.role.observes()
+            && self.batches.count() == 0
+            && matches!(self.gate(), Gate::Closed(Closed::OnlyFollows { .. }))
+    }
+
+    /// Returns true if the lane waits for nothing but another account.
+    pub fn waits_for_another(&self) -> bool {
+        matches!(self.gate(), Gate::Closed(Closed::OtherAccountUnreconciled { .. }))
+    }
+
+    /// Returns the intervals of looks at the chain.
+    pub(super) fn intervals(&self) -> Intervals {
+        let facts = self.chain.facts();
+        let (poll, idle) = (facts.poll_interval, facts.idle_poll_interval);
+        Intervals { poll, idle, spread: self.chain.spread() }
+    }
+
+    /// Returns the lane's work, as far as the time of its next look depends on it. While the chain cannot be followed,
+    /// or the lane is closed, looks are as frequent as ever.
+    pub(super) fn work(&self) -> Work {
+        let settled = match self.gate() {
+            Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => true,
+            Gate::Opening | Gate::Closed(_) => false,
+        };
+        let in_flight_is_over = self.past.checks().in_flight_is_over(self.journal.left_ms());
+        if !settled || !in_flight_is_over || self.last_error.get().is_some() {
+            return Work::Busy;
+        }
+        if self.batches.count() > 0 {
+            let while_young = Duration::from_millis(self.settings.rules.offer_again_ms);
+            let waits = self.batches.only_wait(while_young);
+            return if waits { Work::OnlyWaits } else { Work::Busy };
+        }
+        if self.rests() {
+            Work::NothingToTell
+        } else if self.account.is_alone() {
+            Work::IdleAlone
+        } else {
+            Work::IdleBesideOthers
         }
     }
 
-    /// Returns the limit that is reached, if there is no room for one more batch.
-    fn full(&self, pulse: Pulse) -> Option<Full> {
-        let signing = self.line.length();
-        let load = match self.in_blocks(pulse) {
-            InBlocks::Below(mined) => {
-                // Positions that were never signed here are the gate's matter.
-                let next = self.next.load(Ordering::Relaxed).max(mined);
-                LaneLoad::counted(next.saturating_add(count(signing)), mined)?
-            }
-            InBlocks::Seen(seen) => LaneLoad::seen(self.undecided_with(signing), seen),
-        };
-        load.full(self.chain.max_in_flight())
-    }
-
-    /// Returns the number of batches that the chain has not decided, plus those that are being signed.
-    pub(super) fn undecided_with(&self, signing: usize) -> u64 {
-        count(self.undecided().saturating_add(signing))
-    }
-
-    /// Returns the lane's batches that blocks hold, as far as is known.
-    pub(super) fn in_blocks(&self, pulse: Pulse) -> InBlocks {
-        let seen = || self.tracked.lock().values().filter(|tracked| tracked.in_block).count();
-        pulse.nonces.map_or_else(
-            || InBlocks::Seen(u64::try_from(seen()).unwrap_or(0)),
-            |nonces| InBlocks::Below(nonces.mined),
-        )
-    }
-
-    /// Why a request came to nothing before its deadline.
-    pub(super) fn late(&self) -> NoVerdict {
-        let full = self.pulse().and_then(|pulse| self.full(pulse));
-        let again = self.chain.facts().poll_interval.as_millis().div_ceil(1000);
-        let again = Duration::from_secs(u64::try_from(again).unwrap_or(1).max(1));
-        let account = || self.account();
-        full.map_or(NoVerdict::Deadline, |full| NoVerdict::LaneFull {
-            account: account(),
-            full,
-            again,
-        })
+    /// Returns the extent of the next look.
+    pub(super) fn extent(&self) -> Extent {
+        self.looks.extent(self.intervals(), self.work())
     }
 
     /// Follows a committed batch from now on.
-    pub(super) fn track(&self, slot: Slot<Durable<Attempt>>) -> Arc<Slot<Durable<Attempt>>> {
-        self.next.fetch_max(slot.position.saturating_add(1), Ordering::Relaxed);
+    pub(super) fn follow(&self, slot: Slot<Durable<Attempt>>) -> Arc<Slot<Durable<Attempt>>> {
+        self.queue.advance_to(slot.position.saturating_add(1));
         let slot = Arc::new(slot);
-        let tracked = Tracked {
-            slot: Arc::clone(&slot),
-            signed: Instant::now(),
-            offered: None,
-            rejection: None,
-            held_up: None,
-            in_block: false,
-            unsigned: None,
-            alarmed: false,
-        };
-        self.tracked.lock().insert(slot.batch, tracked);
-        self.rest.stir();
+        self.batches.follow(&slot);
+        self.looks.stir();
         slot
     }
 
     /// Offers the newest attempt of a batch to the chain.
     pub(super) async fn offer(&self, slot: &Slot<Durable<Attempt>>) {
         let newest = slot.attempts.newest();
-        if let Some(tracked) = self.tracked.lock().get_mut(&slot.batch) {
-            tracked.offered = Some(Instant::now());
-        }
+        self.batches.note(slot.batch, |batch| batch.offered = Some(Instant::now()));
         let (hash, position) = (newest.get().signed.hash, slot.position);
         let chain = &self.chain.facts().name;
         let rejection = match self.chain.deliver(newest).await {
@@ -356,28 +288,22 @@ impl Lane {
                 None
             }
         };
-        if let Some(tracked) = self.tracked.lock().get_mut(&slot.batch) {
-            tracked.rejection = rejection;
-        }
+        self.batches.note(slot.batch, |batch| batch.rejection = rejection);
     }
 
-    /// Takes up every batch that an earlier process left open.
+    /// Resumes every batch that an earlier process left open.
     pub async fn resume(&self) -> Result<(), JournalError> {
         self.journal.bind(self.chain.binding(), self.journal.now_ms()).await?;
         let (doubt, open) = self.journal.take_up(self.id()).await?;
-        *self.known.doubt.write() = doubt;
-        *self.known_at_start.write() = self.journal.known_until(self.id()).await?;
+        self.account.set_doubt(doubt);
+        self.past.begin(self.journal.known_until(self.id()).await?);
         let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
         let past = self.journal.past(self.id(), since_ms).await?;
         self.counts.lock().accepted_ms = past.accepted_ms;
         self.chain.recollect(past, &open);
         for slot in open {
-            self.track(slot);
+            self.follow(slot);
         }
         Ok(())
     }
-}
-
-fn count(many: usize) -> u64 {
-    u64::try_from(many).unwrap_or(u64::MAX)
 }

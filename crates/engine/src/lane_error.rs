@@ -1,8 +1,9 @@
 //! Errors that keep a lane from following its chain, or from signing anything on it.
 
-use super::lane::Lane;
+use super::lane_name::LaneName;
 use chain::ChainError;
 use journal::JournalError;
+use parking_lot::RwLock;
 use std::sync::Arc;
 use tracing::{info, warn};
 
@@ -26,23 +27,20 @@ impl From<JournalError> for LaneError {
     }
 }
 
-impl Lane {
-    /// Returns the error that keeps the chain from being followed, or anything from being signed, at present.
-    pub fn error(&self) -> Option<LaneError> {
-        let signs = self.follows.is_none();
-        let unready = || Some(self.chain.unready().filter(|_| signs)?.into());
-        self.error.read().clone().or_else(unready)
+/// The error of a lane's last look, if that failed.
+#[derive(Debug, Default)]
+pub(super) struct LastError(RwLock<Option<LaneError>>);
+
+impl LastError {
+    /// Returns the error; none if the last look found the chain.
+    pub(super) fn get(&self) -> Option<LaneError> {
+        self.0.read().clone()
     }
 
-    /// Returns true if the last look found nothing that keeps the chain from being followed.
-    pub(super) fn follows_the_chain(&self) -> bool {
-        self.error.read().is_none()
-    }
-
-    /// Remembers what keeps the chain from being followed; says so once, and once when it is over.
-    pub(super) fn set_error(&self, now: Option<LaneError>) {
-        let (chain, account) = (&self.chain.facts().name, self.account());
-        let mut before = self.error.write();
+    /// Remembers the error of a look; says so once, and once when it is over.
+    pub(super) fn set(&self, now: Option<LaneError>, name: &LaneName) {
+        let LaneName { chain, account } = name;
+        let mut before = self.0.write();
         match (&*before, &now) {
             (_, Some(why)) if *before != now => {
                 warn!(chain, account, "cannot follow the chain: {why}");

@@ -1,9 +1,8 @@
 //! The standing of a lane: open or closed to new work, and the reason if closed, in a sentence for people and in a
 //! word for machines. Readiness and metrics both ask here, so that they cannot disagree.
 
-use super::lane::Lane;
 use super::lane_error::LaneError;
-use billing::{Closed, Gate};
+use billing::Closed;
 use chain::{ChainError, Unready};
 use strum::{EnumIter, IntoStaticStr};
 
@@ -65,7 +64,8 @@ impl NotReady {
         }
     }
 
-    fn of_error(error: &LaneError) -> Self {
+    /// Returns the reason for an error of a lane.
+    pub(super) fn of_error(error: &LaneError) -> Self {
         match error {
             LaneError::Unseen => Self::Unseen,
             LaneError::Journal(_) => Self::Journal,
@@ -96,8 +96,8 @@ impl NotReady {
         }
     }
 
-    /// None where the lane is meant to take nothing new.
-    fn of_closed(why: &Closed) -> Option<Self> {
+    /// Returns the reason for a closed lane; none if the lane is meant to take nothing new.
+    pub(super) fn of_closed(why: &Closed) -> Option<Self> {
         match why {
             Closed::OnlyFollows { .. } => None,
             Closed::OpenBatchesFirst
@@ -111,25 +111,6 @@ impl NotReady {
             Closed::KeyElsewhere { .. } => Some(Self::KeyElsewhere),
             Closed::NotFinal { .. } => Some(Self::Finality),
             Closed::Halted(_) => Some(Self::Brake),
-        }
-    }
-}
-
-impl Lane {
-    /// Why it does not do what it is there for; none where it does. A pause is none.
-    pub fn not_ready(&self) -> Option<(NotReady, String)> {
-        let told = |error: LaneError| (NotReady::of_error(&error), error.to_string());
-        match self.gate() {
-            Gate::Opening => Some(told(self.unopened())),
-            Gate::Open => self.error().map(told),
-            Gate::Closed(why) => match NotReady::of_closed(&why) {
-                Some(obstacle) => Some(match self.chain.unready() {
-                    // Nothing is read on before that is mended.
-                    Some(cause @ ChainError::Unready(Unready::Parted(_))) => told(cause.into()),
-                    Some(_) | None => (obstacle, why.to_string()),
-                }),
-                None => self.error().map(told),
-            },
         }
     }
 }

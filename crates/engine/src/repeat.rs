@@ -42,7 +42,7 @@ impl Asked {
         earlier: Vec<Satisfied>,
     ) -> Stop {
         if self.dry_run {
-            return Self::rehearsed(lane, refused, earlier);
+            return Self::dry_run(lane, refused, earlier);
         }
         if let Err(taken) = self.named(lane, &earlier).await {
             return Stop::NoVerdict(taken);
@@ -55,7 +55,7 @@ impl Asked {
     }
 
     /// A dry run says what would be charged, and never that something was sent.
-    fn rehearsed(lane: &Lane, refused: Vec<Refused>, earlier: Vec<Satisfied>) -> Stop {
+    fn dry_run(lane: &Lane, refused: Vec<Refused>, earlier: Vec<Satisfied>) -> Stop {
         Stop::Answer(Answer::DryRun(DryRun {
             facts: lane.chain.facts().clone(),
             would_charge: vec![],
@@ -96,7 +96,7 @@ impl Asked {
         satisfied: Vec<Satisfied>,
     ) -> Result<Stop, JournalError> {
         if self.dry_run {
-            return Ok(Self::rehearsed(lane, vec![], satisfied));
+            return Ok(Self::dry_run(lane, vec![], satisfied));
         }
         let billing = lane.journal.billing(newest).await?.ok_or(JournalError::Lost)?;
         let Some(progress) = progress(&billing, &satisfied) else { return Ok(Stop::Again) };

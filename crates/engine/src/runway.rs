@@ -1,22 +1,60 @@
 //! The time for which a lane's means last: its gas money, in ordinary billings, and the limits of the day.
 
-use super::lane::Lane;
-use chain::{Headroom, Payer};
-use journal::GasNote;
-use std::sync::atomic::Ordering;
+use super::lane_name::LaneName;
+use super::role::Role;
+use chain::{Chain, Headroom, Payer};
+use journal::{GasNote, Journal, LaneId};
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
 use tracing::{info, warn};
 
-impl Lane {
+/// The means of a lane: its gas money, and the limits of the day.
+#[derive(Debug)]
+pub struct Runway {
+    chain: Arc<dyn Chain>,
+    journal: Journal,
+    name: LaneName,
+    role: Role,
+    /// Below how many billings left the gas money runs low.
+    warn_below: u64,
+    gas: Mutex<GasLevel>,
+    /// The amounts of the limits of the day that were taken at the last look.
+    day_limits: RwLock<Vec<Headroom>>,
+}
+
+/// The gas money, as it was told last.
+#[derive(Clone, Copy, Debug, Default)]
+struct GasLevel {
+    /// True if the log says that it runs low.
+    low: bool,
+    /// True if the history says so.
+    noted_low: bool,
+}
+
+impl Runway {
+    /// The means of an account, before the chain was seen. The account warns when it can pay for fewer billings than
+    /// `warn_below`.
+    pub(super) fn new(
+        chain: Arc<dyn Chain>,
+        journal: Journal,
+        name: LaneName,
+        role: Role,
+        warn_below: u64,
+    ) -> Self {
+        let (gas, day_limits) = (Mutex::default(), RwLock::default());
+        Self { chain, journal, name, role, warn_below, gas, day_limits }
+    }
+
     /// Returns the number of further ordinary batches that the account can pay for; none if the number is unknown,
     /// or if nothing new is signed anyway.
     pub fn billings_left(&self) -> Option<u64> {
-        let begins = self.follows.is_none() && self.chain.signs();
+        let begins = self.role.signs() && self.chain.signs();
         self.chain.vitals().filter(|_| begins)?.billings_left()
     }
 
     /// Returns warnings: things to do soon, although all is well now.
     pub fn warnings(&self) -> Vec<String> {
-        let low = self.billings_left().filter(|left| *left < self.gas_warn_billings);
+        let low = self.billings_left().filter(|left| *left < self.warn_below);
         low.map(|left| self.runs_low(left)).into_iter().collect()
     }
 
@@ -25,26 +63,31 @@ impl Lane {
     /// Each of the two is a row of the history.
     pub(super) async fn watch_gas(&self) {
         let Some(left) = self.billings_left() else { return };
-        let (chain, mark) = (&self.chain.facts().name, self.gas_warn_billings);
-        let account = self.account();
-        if left < mark {
-            if !self.gas_is_low.swap(true, Ordering::Relaxed) {
-                let said = self.runs_low(left);
-                warn!(chain, account, billings_left = left, "{said}");
-            }
-        } else if left >= mark.saturating_add(mark >> 2)
-            && self.gas_is_low.swap(false, Ordering::Relaxed)
-        {
+        let GasLevel { low, noted_low } = self.gas_level(left);
+        if noted_low == low {
+            return;
+        }
+        let why = if low { self.runs_low(left) } else { lasts(left) };
+        // A note that cannot be written is tried again at the next look.
+        if self.journal.note_gas(GasNote { lane: self.id(), low, why }).await.is_ok() {
+            self.gas.lock().noted_low = low;
+        }
+    }
+
+    /// Brings the level to the number of billings left; says so where that is news.
+    fn gas_level(&self, left: u64) -> GasLevel {
+        let LaneName { chain, account } = &self.name;
+        let mark = self.warn_below;
+        let mut gas = self.gas.lock();
+        if left < mark && !gas.low {
+            gas.low = true;
+            let said = self.runs_low(left);
+            warn!(chain, account, billings_left = left, "{said}");
+        } else if left >= mark.saturating_add(mark >> 2) && gas.low {
+            gas.low = false;
             info!(chain, account, billings_left = left, "the gas money lasts again");
         }
-        let low = self.gas_is_low.load(Ordering::Relaxed);
-        if self.gas_noted_low.load(Ordering::Relaxed) != low {
-            let why = if low { self.runs_low(left) } else { lasts(left) };
-            // A note that cannot be written is tried again at the next look.
-            if self.journal.note_gas(GasNote { lane: self.id(), low, why }).await.is_ok() {
-                self.gas_noted_low.store(low, Ordering::Relaxed);
-            }
-        }
+        *gas
     }
 
     fn runs_low(&self, left: u64) -> String {
@@ -62,7 +105,7 @@ impl Lane {
     /// journal. Amounts that cannot be read stay as they were.
     pub(super) async fn watch_limits(&self) {
         let limits = self.chain.policy().limits_of_day();
-        if limits.is_empty() || self.follows.is_some() {
+        if limits.is_empty() || !self.role.signs() {
             return;
         }
         let Ok(spent) = self.journal.spent(self.id().chain, self.journal.now_ms()).await else {
@@ -82,6 +125,11 @@ impl Lane {
         let mut all = self.day_limits.read().clone();
         all.extend(self.chain.vitals().into_iter().flat_map(|vitals| vitals.headrooms));
         all
+    }
+
+    fn id(&self) -> LaneId {
+        let facts = self.chain.facts();
+        LaneId { chain: facts.id, signer: facts.signer }
     }
 }
 

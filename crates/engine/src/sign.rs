@@ -4,27 +4,27 @@
 //! that takes. The commit compares everything again, and what it does not take is dropped unsent.
 
 use super::lane::Lane;
-use super::ready::Ready;
+use super::ready_batch::ReadyBatch;
 use super::repeat::Asked;
-use super::signing_line::SigningTicket;
+use super::room::{has_room, in_blocks, late};
+use super::signing_queue::SigningTicket;
 use super::verdict::NoVerdict;
 use alloy::primitives::Address;
-use billing::{Attempt, AttemptKind, Charge, Gate, InBlocks, LaneLoad, Slot};
+use billing::{Attempt, AttemptKind, Charge, Gate, Slot};
 use journal::{AcceptError, Durable, JournalError, Proposal, Sealed};
 use policy::Meant;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tokio::time::{Instant, timeout_at};
 
 /// Why nothing was committed.
-pub(super) enum Undone {
+pub(super) enum NotCommitted {
     /// Another's claim, or the last free place in line, was committed in between.
     BuildAgain,
     /// There will be no verdict.
     NoVerdict(NoVerdict),
 }
 
-impl<E: Into<NoVerdict>> From<E> for Undone {
+impl<E: Into<NoVerdict>> From<E> for NotCommitted {
     fn from(error: E) -> Self {
         Self::NoVerdict(error.into())
     }
@@ -35,11 +35,11 @@ impl<E: Into<NoVerdict>> From<E> for Undone {
 pub(super) async fn commit(
     lane: &Lane,
     asked: &Asked,
-    ready: &Ready,
+    ready: &ReadyBatch,
     deadline: Instant,
-) -> Result<Arc<Slot<Durable<Attempt>>>, Undone> {
+) -> Result<Arc<Slot<Durable<Attempt>>>, NotCommitted> {
     loop {
-        let ticket = lane.line.join(lane.next.load(Ordering::Relaxed));
+        let ticket = lane.queue.join();
         let tried = try_once(lane, asked, ready, ticket, deadline).await;
         let why = match tried {
             Ok(slot) => return Ok(slot),
@@ -48,34 +48,34 @@ pub(super) async fn commit(
         // Its place in the line is free again.
         lane.looked.notify_waiters();
         match why {
-            Unmade::Accept(AcceptError::Moved) if Instant::now() < deadline => {
+            TryError::Accept(AcceptError::Moved) if Instant::now() < deadline => {
                 read_position(lane).await?;
             }
-            Unmade::Accept(AcceptError::Moved) => return Err(lane.late().into()),
-            Unmade::Accept(AcceptError::Claimed | AcceptError::LaneFull) => {
-                return Err(Undone::BuildAgain);
+            TryError::Accept(AcceptError::Moved) => return Err(late(lane).into()),
+            TryError::Accept(AcceptError::Claimed | AcceptError::LaneFull) => {
+                return Err(NotCommitted::BuildAgain);
             }
-            Unmade::Accept(other) => return Err(other.into()),
-            Unmade::NoVerdict(why) => return Err(Undone::NoVerdict(why)),
+            TryError::Accept(other) => return Err(other.into()),
+            TryError::NoVerdict(why) => return Err(NotCommitted::NoVerdict(why)),
         }
     }
 }
 
-/// Takes up where the journal has the lane: what was expected was wrong.
+/// Reads the position at which the journal has the lane: the expected one was wrong.
 async fn read_position(lane: &Lane) -> Result<(), JournalError> {
     if let Some(next) = lane.journal.next_position(lane.id()).await? {
-        lane.next.fetch_max(next, Ordering::Relaxed);
+        lane.queue.advance_to(next);
     }
     Ok(())
 }
 
-/// Why one try came to nothing.
-enum Unmade {
+/// The reason that one try came to nothing.
+enum TryError {
     Accept(AcceptError),
     NoVerdict(NoVerdict),
 }
 
-impl From<AcceptError> for Unmade {
+impl From<AcceptError> for TryError {
     fn from(error: AcceptError) -> Self {
         Self::Accept(error)
     }
@@ -84,20 +84,20 @@ impl From<AcceptError> for Unmade {
 async fn try_once(
     lane: &Lane,
     asked: &Asked,
-    ready: &Ready,
+    ready: &ReadyBatch,
     ticket: SigningTicket<'_>,
     deadline: Instant,
-) -> Result<Arc<Slot<Durable<Attempt>>>, Unmade> {
-    let in_blocks = lane.in_blocks(lane.pulse().unwrap_or(ready.pulse));
+) -> Result<Arc<Slot<Durable<Attempt>>>, TryError> {
+    let in_blocks = in_blocks(lane, lane.pulse().unwrap_or(ready.pulse));
     has_room(lane, &ticket, in_blocks)?;
     let signed = timeout_at(deadline, spans::within("sign", sign(lane, ready, ticket.position)));
-    let sealed = signed.await.map_err(|_| Unmade::NoVerdict(lane.late()))?;
-    let sealed = sealed.map_err(Unmade::NoVerdict)?;
+    let sealed = signed.await.map_err(|_| TryError::NoVerdict(late(lane)))?;
+    let sealed = sealed.map_err(TryError::NoVerdict)?;
     let in_turn = timeout_at(deadline, ticket.turn()).await;
-    in_turn.map_err(|_| Unmade::NoVerdict(lane.late()))?;
+    in_turn.map_err(|_| TryError::NoVerdict(late(lane)))?;
     // The signature may have taken a while.
     if let Gate::Closed(why) = lane.gate() {
-        return Err(Unmade::NoVerdict(NoVerdict::LaneClosed(why)));
+        return Err(TryError::NoVerdict(NoVerdict::LaneClosed(why)));
     }
     let proposal = Proposal {
         origin: lane.origin(),
@@ -120,28 +120,12 @@ async fn try_once(
     });
     let slot = committed.await?;
     ready.draft.committed(slot.position, slot.attempts.newest());
-    let slot = lane.track(slot);
+    let slot = lane.follow(slot);
     ticket.committed();
     Ok(slot)
 }
 
-/// Checks that one more batch may wait for a block, beside those that are being signed: nobody is asked for a
-/// signature in vain.
-fn has_room(
-    lane: &Lane,
-    ticket: &SigningTicket<'_>,
-    in_blocks: InBlocks,
-) -> Result<(), AcceptError> {
-    let load = match in_blocks {
-        InBlocks::Below(mined) => {
-            LaneLoad::counted(ticket.position, mined).ok_or(AcceptError::Behind)?
-        }
-        InBlocks::Seen(seen) => LaneLoad::seen(lane.undecided_with(ticket.ahead), seen),
-    };
-    load.full(lane.chain.max_in_flight()).map_or(Ok(()), |_| Err(AcceptError::LaneFull))
-}
-
-async fn sign(lane: &Lane, ready: &Ready, position: u64) -> Result<Sealed, NoVerdict> {
+async fn sign(lane: &Lane, ready: &ReadyBatch, position: u64) -> Result<Sealed, NoVerdict> {
     let items: Vec<_> = ready.good.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
     let meant = Meant {

@@ -56,18 +56,18 @@ impl SigningLanes {
 
     /// Returns warnings: things to do soon, although all is well now.
     pub fn warnings(&self) -> Vec<String> {
-        let of = |lane| {
-            let warnings = Lane::warnings(lane).into_iter();
+        let of_each = self.all().flat_map(|lane| {
+            let warnings = lane.runway.warnings().into_iter();
             warnings.map(move |warning| self.said_of(lane, warning))
-        };
-        self.all().flat_map(|lane| of(lane)).collect()
+        });
+        of_each.collect()
     }
 
     /// Returns the number of further ordinary batches that the chain takes before the first account cannot pay for
     /// one: batches fall to all accounts alike, so the number is what the poorest can pay for, times the number of
     /// accounts. None if it is unknown for one of them.
     pub fn billings_left(&self) -> Option<u64> {
-        let left: Option<Vec<u64>> = self.all().map(|lane| lane.billings_left()).collect();
+        let left: Option<Vec<u64>> = self.all().map(|lane| lane.runway.billings_left()).collect();
         let left = left?;
         let accounts = u64::try_from(left.len()).unwrap_or(u64::MAX);
         Some(left.into_iter().min()?.saturating_mul(accounts))
@@ -77,7 +77,7 @@ impl SigningLanes {
     pub fn headrooms(&self) -> Vec<Headroom> {
         let left = |room: &Headroom| -> U256 { room.most.saturating_sub(room.taken) };
         let mut least = BTreeMap::<String, Headroom>::new();
-        for room in self.all().flat_map(|lane| lane.headrooms()) {
+        for room in self.all().flat_map(|lane| lane.runway.headrooms()) {
             match least.get(&room.limit) {
                 Some(known) if left(known) <= left(&room) => {}
                 Some(_) | None => drop(least.insert(room.limit.clone(), room)),

@@ -6,9 +6,10 @@ use super::end_log;
 use super::held_up::{HeldUp, SigningFailure};
 use super::lane::Lane;
 use super::lane_error::LaneError;
+use super::look_times::Extent;
 use super::not_ready::NotReady;
-use super::rest::Extent;
-use super::tracked::Tracked;
+use super::open_batches::OpenBatch;
+use super::opening::open;
 use super::verdict::NoVerdict;
 use billing::{
     Attempt, AttemptKind, BatchId, Landed, Memory, Rules, Sighting, Slot, Step, Verdict, next_step,
@@ -58,7 +59,7 @@ impl Watcher {
     /// Looks until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let looks = async {
-            while stop.run_until_cancelled(self.lane.rests_for(self.every)).await.is_some() {
+            while stop.run_until_cancelled(self.rest()).await.is_some() {
                 self.look().await;
             }
         };
@@ -75,9 +76,15 @@ impl Watcher {
         tokio::join!(looks, key, permission);
     }
 
+    /// Waits until the lane is to be looked at again.
+    async fn rest(&self) {
+        let (intervals, work) = (|| self.lane.intervals(), || self.lane.work());
+        self.lane.looks.wait(self.every, intervals, work).await;
+    }
+
     /// Looks whether the contract lets the account bill, and waits until that is due again.
     async fn permission(&self) {
-        if self.lane.follows.is_none() {
+        if self.lane.settings.role.signs() {
             self.lane.chain.look_after_permission().await;
         }
         let unknown =
@@ -89,10 +96,10 @@ impl Watcher {
     pub async fn look(&self) {
         let extent = self.lane.extent();
         let error = self.tick(extent).await.err();
-        self.lane.set_error(error);
-        self.lane.has_been_looked_at(extent);
-        self.lane.watch_gas().await;
-        self.lane.watch_limits().await;
+        self.lane.last_error.set(error, &self.lane.account.name);
+        self.lane.looks.ended(extent, self.lane.journal.now_ms());
+        self.lane.runway.watch_gas().await;
+        self.lane.runway.watch_limits().await;
     }
 
     /// One look at the chain, and what follows from it.
@@ -102,7 +109,7 @@ impl Watcher {
             Extent::News => self.lane.chain.glance().await?,
         };
         // A lane that cannot be opened takes nothing new; what is open is followed all the same.
-        let opened = self.lane.open(pulse).await;
+        let opened = open(&self.lane, pulse).await;
         let followed = self.follow().await;
         self.lane.looked.notify_waiters();
         followed?;
@@ -110,39 +117,39 @@ impl Watcher {
     }
 
     async fn follow(&self) -> Result<(), LaneError> {
-        let tracked: Vec<Tracked> = self.lane.tracked.lock().values().cloned().collect();
-        if tracked.is_empty() {
+        let batches = self.lane.batches.all();
+        if batches.is_empty() {
             return Ok(());
         }
-        let slots: Vec<&Open> = tracked.iter().map(|t| t.slot.as_ref()).collect();
+        let slots: Vec<&Open> = batches.iter().map(|one| one.slot.as_ref()).collect();
         let sightings = self.lane.chain.look(&slots).await;
         let rules = self.lane.rules_for_now();
         let (mut ends, mut offers) = (Vec::new(), Vec::new());
         let (mut drafts, mut dead, mut lost) = (Vec::new(), Vec::new(), Vec::new());
-        for (tracked, sighting) in tracked.iter().zip(sightings) {
-            self.remark(tracked, &sighting);
-            match self.next_step(tracked, sighting, rules).await? {
+        for (batch, sighting) in batches.iter().zip(sightings) {
+            self.remark(batch, &sighting);
+            match self.next_step(batch, sighting, rules).await? {
                 Step::Wait => {}
-                Step::OfferAgain => offers.push(Arc::clone(&tracked.slot)),
-                Step::SignAgain(kind) => drafts.push((tracked, kind)),
-                Step::Renew(verdict) => dead.push((tracked, self.end(tracked, verdict))),
-                Step::Settle(verdict) => ends.push(self.end(tracked, verdict)),
-                Step::Alarm(taker) => lost.push((Arc::clone(&tracked.slot), taker)),
+                Step::OfferAgain => offers.push(Arc::clone(&batch.slot)),
+                Step::SignAgain(kind) => drafts.push((batch, kind)),
+                Step::Renew(verdict) => dead.push((batch, self.end(batch, verdict))),
+                Step::Settle(verdict) => ends.push(self.end(batch, verdict)),
+                Step::Alarm(taker) => lost.push((Arc::clone(&batch.slot), taker)),
             }
         }
         // Attempts on disk go out first: an attempt that cannot be written does not keep them back.
         self.offer_all(offers).await;
         let mut renewed = Vec::new();
-        for (tracked, end) in dead {
-            match self.renew(tracked).await {
+        for (batch, end) in dead {
+            match self.renew(batch).await {
                 Renewed::Signed(slot) => renewed.push(slot),
                 Renewed::Pointless => ends.push(end),
                 Renewed::NotNow => {}
             }
         }
         let settled = self.settle(ends).await;
-        for (tracked, kind) in drafts {
-            renewed.extend(self.sign_again(tracked, kind).await);
+        for (batch, kind) in drafts {
+            renewed.extend(self.sign_again(batch, kind).await);
         }
         self.offer_all(renewed).await;
         for (slot, taker) in lost {
@@ -155,17 +162,17 @@ impl Watcher {
     /// one of the charges.
     async fn next_step(
         &self,
-        tracked: &Tracked,
+        batch: &OpenBatch,
         sighting: Sighting,
         rules: Rules,
     ) -> Result<Step, LaneError> {
-        let known = memory(tracked, self.lane.journal.now_ms());
-        let step = next_step(&tracked.slot, sighting.clone(), known, rules);
-        if !step.sends() || !self.lane.journal.is_charged_elsewhere(tracked.slot.batch).await? {
+        let known = memory(batch, self.lane.journal.now_ms());
+        let step = next_step(&batch.slot, sighting.clone(), known, rules);
+        if !step.sends() || !self.lane.journal.is_charged_elsewhere(batch.slot.batch).await? {
             return Ok(step);
         }
         let known = Memory { charged_elsewhere: true, ..known };
-        Ok(next_step(&tracked.slot, sighting, known, rules))
+        Ok(next_step(&batch.slot, sighting, known, rules))
     }
 
     async fn offer_all(&self, slots: Vec<Arc<Open>>) {
@@ -174,47 +181,47 @@ impl Watcher {
             .await;
     }
 
-    fn end(&self, tracked: &Tracked, verdict: Verdict) -> Settlement {
-        let guard_s = self.lane.guard.as_secs();
-        Settlement { batch: tracked.slot.batch, verdict, guard_s }
+    fn end(&self, batch: &OpenBatch, verdict: Verdict) -> Settlement {
+        let guard_s = self.lane.settings.guard.as_secs();
+        Settlement { batch: batch.slot.batch, verdict, guard_s }
     }
 
     /// Commits another attempt, to be offered. Without one the bytes that there are go out again when
     /// that is due, unless they charge and were to be cancelled.
-    async fn sign_again(&self, tracked: &Tracked, kind: AttemptKind) -> Option<Arc<Open>> {
-        match self.attempt(&tracked.slot, kind).await {
+    async fn sign_again(&self, batch: &OpenBatch, kind: AttemptKind) -> Option<Arc<Open>> {
+        match self.attempt(&batch.slot, kind).await {
             Ok(Some(slot)) => {
                 self.lane.counts.lock().signed_again(SignedAgain::of(kind));
                 return Some(slot);
             }
-            Ok(None) => self.remember_unsigned(tracked, None),
-            Err(why) => self.remember_unsigned(tracked, Some(&why)),
+            Ok(None) => self.remember_unsigned(batch, None),
+            Err(why) => self.remember_unsigned(batch, Some(&why)),
         }
-        let due = memory(tracked, self.lane.journal.now_ms()).since_offer_ms
-            >= self.lane.rules.offer_again_ms;
-        let same = kind == tracked.slot.attempts.newest().get().kind;
-        (due && same).then(|| Arc::clone(&tracked.slot))
+        let due = memory(batch, self.lane.journal.now_ms()).since_offer_ms
+            >= self.lane.settings.rules.offer_again_ms;
+        let same = kind == batch.slot.attempts.newest().get().kind;
+        (due && same).then(|| Arc::clone(&batch.slot))
     }
 
     /// Commits another attempt for a batch whose attempts are all dead. Their bytes go nowhere any more.
-    async fn renew(&self, tracked: &Tracked) -> Renewed {
-        match self.attempt(&tracked.slot, AttemptKind::Bill).await {
+    async fn renew(&self, batch: &OpenBatch) -> Renewed {
+        match self.attempt(&batch.slot, AttemptKind::Bill).await {
             Ok(Some(slot)) => {
                 self.lane.counts.lock().signed_again(SignedAgain::Renewal);
                 return Renewed::Signed(slot);
             }
-            Ok(None) => self.remember_unsigned(tracked, None),
+            Ok(None) => self.remember_unsigned(batch, None),
             Err(NoVerdict::Chain(ChainError::CallFails(why))) => {
-                info!(chain = self.chain(), batch = tracked.slot.batch.0, %why, "nothing is signed for it any more");
+                info!(chain = self.chain(), batch = batch.slot.batch.0, %why, "nothing is signed for it any more");
                 return Renewed::Pointless;
             }
-            Err(why) => self.remember_unsigned(tracked, Some(&why)),
+            Err(why) => self.remember_unsigned(batch, Some(&why)),
         }
         Renewed::NotNow
     }
 
     /// Remembers why no other attempt can be signed; says so once.
-    fn remember_unsigned(&self, seen: &Tracked, unsigned: Option<&NoVerdict>) {
+    fn remember_unsigned(&self, seen: &OpenBatch, unsigned: Option<&NoVerdict>) {
         if let Some(why) = unsigned.filter(|_| seen.unsigned.is_none()) {
             let why = why.to_string();
             warn!(
@@ -224,9 +231,8 @@ impl Watcher {
                 "no other attempt can be signed now"
             );
         }
-        if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
-            tracked.unsigned = unsigned.map(SigningFailure::of);
-        }
+        let why = unsigned.map(SigningFailure::of);
+        self.lane.batches.note(seen.slot.batch, |batch| batch.unsigned = why);
     }
 
     /// Drafts, signs and commits another attempt. None when the batch has come further meanwhile.
@@ -273,19 +279,19 @@ impl Watcher {
         spans::tell("tx.hash", hash.to_string());
         info!(chain = self.chain(), batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
         let attempts = slot.attempts.followed_by(attempt);
-        Ok(Some(self.lane.track(Slot { attempts, ..Slot::clone(slot) })))
+        Ok(Some(self.lane.follow(Slot { attempts, ..Slot::clone(slot) })))
     }
 
     /// Remembers what keeps a batch from landing; says so once.
-    fn remark(&self, seen: &Tracked, sighting: &Sighting) {
+    fn remark(&self, seen: &OpenBatch, sighting: &Sighting) {
         let why = HeldUp::of(sighting, seen.rejection, seen.unsigned);
         if let Some(why) = why.filter(|_| why != seen.held_up) {
             warn!(chain = self.chain(), batch = seen.slot.batch.0, "held up: {why}");
         }
-        if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
-            tracked.held_up = why;
-            tracked.in_block = sighting.in_block().unwrap_or(tracked.in_block);
-        }
+        self.lane.batches.note(seen.slot.batch, |batch| {
+            batch.held_up = why;
+            batch.in_block = sighting.in_block().unwrap_or(batch.in_block);
+        });
     }
 
     /// Writes every end down by itself, in one commit where all can be: one that cannot be written
@@ -319,9 +325,9 @@ impl Watcher {
             | Verdict::Expired(_) => {}
         }
         end_log::tell_end(self.chain(), &end, hash.as_deref());
-        let ended = self.lane.tracked.lock().remove(&end.batch);
+        let ended = self.lane.batches.end(end.batch);
         if let Some(ended) = ended {
-            end_log::tell_what_was_taken(self.chain(), (&end, &ended.slot.items), hash.as_deref());
+            end_log::tell_what_was_taken(self.chain(), &end, &ended.slot.items, hash.as_deref());
             self.lane.counts.lock().ended(&end.verdict, &ended.slot.items);
             self.tell_trace(&ended, &end).await;
         }
@@ -329,7 +335,7 @@ impl Watcher {
     }
 
     /// Ends the trace of a charge: how long it took from its commit to the block that is final.
-    async fn tell_trace(&self, ended: &Tracked, end: &Settlement) {
+    async fn tell_trace(&self, ended: &OpenBatch, end: &Settlement) {
         let Some(trace) = self.trace(end.batch).await else { return };
         let block = i64::try_from(end.verdict.block().number).unwrap_or(i64::MAX);
         let hash = end.verdict.hash().map(|hash| ("tx.hash", hash.to_string().into()));
@@ -341,16 +347,14 @@ impl Watcher {
     /// Calls a person, once. The transaction that took the batch's place is written down, so that they can say whom
     /// it charged.
     async fn alarm(&self, slot: &Open, taker: Option<Landed>) -> Result<(), LaneError> {
-        if self.lane.tracked.lock().get(&slot.batch).is_none_or(|tracked| tracked.alarmed) {
+        if !self.lane.batches.calls_for_alarm(slot.batch) {
             return Ok(());
         }
         if let Some(landed) = taker {
             let journal = &self.lane.journal;
             journal.note_taker(slot.batch, landed, journal.now_ms()).await?;
         }
-        if let Some(tracked) = self.lane.tracked.lock().get_mut(&slot.batch) {
-            tracked.alarmed = true;
-        }
+        self.lane.batches.note(slot.batch, |batch| batch.alarmed = true);
         error!(
             chain = self.chain(),
             batch = slot.batch.0,
@@ -368,13 +372,13 @@ impl Watcher {
 }
 
 /// A batch that this process has not offered yet is due at once.
-fn memory(tracked: &Tracked, now_ms: i64) -> Memory {
-    let accepted = now_ms.saturating_sub(tracked.slot.accepted_ms);
+fn memory(batch: &OpenBatch, now_ms: i64) -> Memory {
+    let accepted = now_ms.saturating_sub(batch.slot.accepted_ms);
     Memory {
-        since_offer_ms: tracked.offered.map_or(u64::MAX, since),
-        since_attempt_ms: since(tracked.signed),
+        since_offer_ms: batch.offered.map_or(u64::MAX, since),
+        since_attempt_ms: since(batch.signed),
         since_accepted_ms: u64::try_from(accepted).unwrap_or(0),
-        rejection: tracked.rejection,
+        rejection: batch.rejection,
         charged_elsewhere: false,
     }
 }

@@ -79,8 +79,9 @@ fn tell_runway(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
 }
 
 fn tell_accounts(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
-    let account =
-        |chain: &ChainNow<'_>, lane: &Lane| [of_chain(chain.id), ("account", lane.account())];
+    let account = |chain: &ChainNow<'_>, lane: &Lane| {
+        [of_chain(chain.id), ("account", lane.account().to_owned())]
+    };
     sheet.gauges(
         ("account_ready", "1 when a signing account does what it is there for"),
         many(chains, |chain| {
@@ -105,14 +106,16 @@ fn tell_accounts(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             "Batches of a signing account that the chain has not decided",
         ),
         many(chains, |chain| {
-            let of = |lane: &Arc<Lane>| (account(chain, lane), super::count(lane.undecided()));
+            let of = |lane: &Arc<Lane>| (account(chain, lane), super::count(lane.batches.count()));
             chain.signing.all().map(of).collect::<Vec<_>>()
         }),
     );
     sheet.gauges(
         ("account_billings_left", "How many more ordinary batches a signing account can pay for"),
         many(chains, |chain| {
-            let of = |lane: &Arc<Lane>| Some((account(chain, lane), whole(lane.billings_left()?)));
+            let of = |lane: &Arc<Lane>| {
+                Some((account(chain, lane), whole(lane.runway.billings_left()?)))
+            };
             chain.signing.all().filter_map(of).collect::<Vec<_>>()
         }),
     );

@@ -26,8 +26,13 @@ fn closed() -> Gate {
     Gate::Closed(ahead(9, 7))
 }
 
-fn blocks(percent: u64, complete: bool) -> AccountView {
-    AccountView::Blocks(Some(BlocksRead { percent, complete, rival: false, young: false }))
+fn blocks(read: BlocksRead) -> AccountView {
+    AccountView::Blocks(Some(read))
+}
+
+/// Blocks of which this share was read, percent, and more have to be.
+fn half_read(percent: u64) -> BlocksRead {
+    BlocksRead { percent, complete: false, rival: false, young: false }
 }
 
 #[test]
@@ -93,12 +98,18 @@ fn a_lane_that_nobody_counts_opens_when_the_blocks_have_told_everything() {
     let fresh = rule(&LaneView { next: 0, ..doubtful.clone() });
     let Ruling::ReadBlocks { meanwhile } = fresh else { panic!("{fresh:?}") };
     assert!(meanwhile.to_string().starts_with("this journal is new and the account has a history"));
-    let read = LaneView { account: blocks(40, false), ..doubtful };
+    let read = LaneView { account: blocks(half_read(40)), ..doubtful };
     assert_eq!(rule(&LaneView { undecided: 1, ..read.clone() }), Ruling::Closed(reading(40)));
     assert_eq!(rule(&read), Ruling::LearnFound);
     let read = LaneView { learnt: true, ..read };
     assert_eq!(rule(&read), Ruling::Closed(reading(40)));
-    assert_eq!(rule(&LaneView { account: blocks(100, true), ..read.clone() }), Ruling::Open);
+    assert_eq!(
+        rule(&LaneView {
+            account: blocks(BlocksRead { complete: true, ..half_read(100) }),
+            ..read.clone()
+        }),
+        Ruling::Open
+    );
     assert_eq!(rule(&LaneView { in_doubt: false, ..read }), Ruling::Open);
 }
 
@@ -141,7 +152,8 @@ fn any_account() -> impl Strategy<Value = AccountView> {
             AccountView::Nonces(NonceView { mined: finalized.saturating_add(more), finalized })
         }),
         Just(AccountView::Blocks(None)),
-        (0..101_u64, any::<bool>()).prop_map(|(percent, complete)| blocks(percent, complete)),
+        (0..101_u64, any::<bool>())
+            .prop_map(|(percent, complete)| blocks(BlocksRead { complete, ..half_read(percent) })),
     ]
 }
 
@@ -199,7 +211,7 @@ proptest! {
                     prop_assert_eq!(lane.undecided, 0);
                     lane.learnt = true;
                 }
-                Ruling::ReadBlocks { .. } => lane.account = blocks(50, false),
+                Ruling::ReadBlocks { .. } => lane.account = blocks(half_read(50)),
                 Ruling::AskPools(_) => lane.pools = PoolView::Count(0, vec![]),
             }
         }

@@ -7,7 +7,7 @@ use chain::tron::{self, TronChain, TronParts};
 use chain::{Signatory, SigningAccount};
 use config::{Config, FamilyConfig};
 use contract::Profile;
-use engine::{Answer, Engine, Lane, LaneSet, Watcher};
+use engine::{Answer, ChainAccounts, Engine, Lane, LaneSet, LaneSettings, Role, Watcher};
 use host::clock::Clock;
 use journal::{Journal, LineOutcome, Recorded};
 use keys::{Key, KeySource};
@@ -52,7 +52,10 @@ impl Service {
         // What nodes do not have is offered again at every look.
         let again = Again::Renew { most: 3, within_ms: 3_600_000 };
         let rules = Rules { offer_again_ms: 0, again, place: Place::Free };
-        let lane = Arc::new(Lane::new(chain, journal.clone(), rules, Duration::from_mins(1)));
+        let (role, guard) = (Role::Signs, Duration::from_mins(1));
+        let settings = LaneSettings { role, rules, guard, gas_warn_billings: 0 };
+        let accounts = ChainAccounts::default();
+        let lane = Arc::new(Lane::new(chain, journal.clone(), settings, &accounts));
         lane.resume().await.unwrap();
         let id = config.chains[0].platform_id;
         let lanes = HashMap::from([(id, Arc::clone(&lane).into())]);
@@ -73,7 +76,7 @@ impl Service {
     }
 
     pub(super) fn undecided(&self) -> usize {
-        self.lane.undecided()
+        self.lane.batches.count()
     }
 
     pub(super) fn is_shut_out(&self) -> bool {
@@ -82,7 +85,7 @@ impl Service {
 
     /// What keeps the lane from going on.
     pub(super) fn plight(&self) -> String {
-        let (trouble, held_up) = (self.lane.error(), self.lane.held_up());
+        let (trouble, held_up) = (self.lane.error(), self.lane.batches.held_up());
         format!("{:?}, {trouble:?}, {held_up:?}", self.lane.gate())
     }
 

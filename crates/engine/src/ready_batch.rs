@@ -5,11 +5,11 @@ use chain::{Draft, Pulse};
 use policy::Count;
 
 /// A batch that has passed every check.
-pub(super) struct Ready {
+pub(super) struct ReadyBatch {
     /// The charges of the batch.
     pub(super) good: Vec<Charge>,
     /// The part of its request that the batch does not charge.
-    pub(super) rest: Rest,
+    pub(super) rest: Uncharged,
     pub(super) draft: Box<dyn Draft>,
     /// The amounts that the batch adds to the sums of the day.
     pub(super) counts: Vec<Count>,
@@ -18,7 +18,7 @@ pub(super) struct Ready {
 }
 
 /// The part of a request that its transaction does not charge.
-pub(super) struct Rest {
+pub(super) struct Uncharged {
     pub(super) refused: Vec<Refused>,
     pub(super) earlier: Vec<Satisfied>,
 }

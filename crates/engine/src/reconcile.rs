@@ -1,0 +1,176 @@
+//! The check that the journal knows everything that an account did, carried out: `billing::doubt` judges, and here the
+//! chain and the journal are asked. Only this check notices a copy that was put back with its mark.
+
+use super::lane::Lane;
+use super::lane_error::LaneError;
+use alloy::primitives::B256;
+use billing::{
+    BlocksSeen, CallsThatCount, Closed, Doubt, JournalPast, LastUseSeen, PastRuling, PastView,
+    UnconfirmedIn, UnconfirmedSeen, doubt, new_lane_is_in_doubt,
+};
+use chain::{ChainError, Recall, Young};
+use tracing::{debug, warn};
+
+/// The outcome of the check in one look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reconciled {
+    /// The journal knows of everything that the account did, or the lane is in doubt.
+    Settled,
+    /// That cannot be told yet.
+    NotYet,
+}
+
+/// Checks that the journal knows of everything that the account did. If it does not, the lane is in doubt from here on.
+pub(super) async fn reconcile(lane: &Lane) -> Result<Reconciled, LaneError> {
+    let mut view = view(lane);
+    let mut unread = None;
+    loop {
+        view.now_ms = lane.journal.now_ms();
+        if view.unconfirmed == UnconfirmedSeen::NotAsked {
+            // A batch that is committed after the pools were asked explains nothing that waits in them.
+            (view.undecided, view.own_waits) = (lane.batches.count(), lane.batches.any_waits());
+        }
+        let PastRuling { checks, next } = doubt(&view);
+        if let Doubt::Begin { since_ms } = next {
+            begin_doubt(lane, since_ms, view.last_use).await?;
+            view.in_doubt = true;
+        }
+        view.checks = checks;
+        lane.past.keep(checks);
+        match next {
+            Doubt::ReadInFlight => view.in_flight = read_in_flight(lane).await?,
+            Doubt::AskLastUse => view.last_use = ask_last_use(lane).await?,
+            Doubt::ReadBlocks { from_ms, until_ms } => {
+                let read = lane.chain.used_between(from_ms, until_ms).await?;
+                view.since_left = compare(lane, read).await?;
+            }
+            Doubt::AskUnconfirmed(places, calls) => {
+                (view.unconfirmed, unread) = ask_unconfirmed(lane, places, calls).await?;
+            }
+            Doubt::Begin { .. } => {}
+            Doubt::Settled => {
+                if let Some(error) = unread {
+                    debug!(%error, "new blocks could not be read of every node; that is tried again");
+                }
+                return Ok(Reconciled::Settled);
+            }
+            Doubt::Wait => return Ok(Reconciled::NotYet),
+            Doubt::Unread => return unread.map_or(Ok(Reconciled::NotYet), |why| Err(why.into())),
+        }
+    }
+}
+
+/// The account before a look.
+fn view(lane: &Lane) -> PastView {
+    let journal = &lane.journal;
+    let now_ms = journal.now_ms();
+    PastView {
+        journal: JournalPast {
+            left_ms: journal.left_ms(),
+            was_closed: journal.was_closed(),
+            known_at_start_ms: lane.past.known_at_start_ms(),
+            clocks_ms: now_ms.saturating_sub(journal.by_blocks(now_ms)),
+        },
+        only_follows: !lane.settings.role.signs(),
+        in_doubt: lane.account.doubt().is_some(),
+        undecided: lane.batches.count(),
+        own_waits: lane.batches.any_waits(),
+        now_ms,
+        checks: lane.past.checks(),
+        in_flight: BlocksSeen::NotRead,
+        last_use: LastUseSeen::NotAsked,
+        since_left: BlocksSeen::NotRead,
+        unconfirmed: UnconfirmedSeen::NotAsked,
+    }
+}
+
+/// Reads the blocks that became irrevocable since this process began. Transactions that a copy has forgotten may have
+/// been on their way at that time, or in a block that was not irrevocable yet.
+async fn read_in_flight(lane: &Lane) -> Result<BlocksSeen, LaneError> {
+    match lane.chain.arrivals().await {
+        Ok(read) => compare(lane, read).await,
+        Err(error) => {
+            debug!(%error, "blocks could not be read on; that is tried again");
+            Ok(BlocksSeen::Failed)
+        }
+    }
+}
+
+/// Compares the calls in blocks with the journal.
+async fn compare(lane: &Lane, read: Recall) -> Result<BlocksSeen, LaneError> {
+    let used = read.found.iter().map(|found| found.landed().hash).collect();
+    let unknown = !lane.journal.unknown(used).await?.is_empty();
+    Ok(BlocksSeen::Read { unknown, complete: read.complete })
+}
+
+async fn ask_last_use(lane: &Lane) -> Result<LastUseSeen, LaneError> {
+    let Some(used_ms) = last_used_ms(lane).await? else { return Ok(LastUseSeen::Never) };
+    let known_ms = lane.journal.known_until(lane.id()).await?.unwrap_or_default();
+    Ok(LastUseSeen::At { used_ms, known_ms })
+}
+
+/// Asks for calls that are not irrevocable, and compares them with the journal. Also returns the error of a node that
+/// should tell and told nothing.
+async fn ask_unconfirmed(
+    lane: &Lane,
+    places: UnconfirmedIn,
+    calls: CallsThatCount,
+) -> Result<(UnconfirmedSeen, Option<ChainError>), LaneError> {
+    let ours = match places {
+        UnconfirmedIn::Blocks => None,
+        UnconfirmedIn::BlocksAndPools => Some(lane.batches.hashes()),
+    };
+    let told = lane.chain.young(ours.as_ref()).await;
+    let told = told.unwrap_or_else(|error| Young { unread: Some(error), ..Young::default() });
+    let counts = || {
+        let all = told.calls.iter();
+        all.filter(|call| call.bills || calls == CallsThatCount::All)
+    };
+    let unknown: Vec<B256> = lane.journal.unknown(counts().map(|call| call.hash).collect()).await?;
+    let rivals = counts().filter(|call| unknown.contains(&call.hash));
+    let seen = UnconfirmedSeen::Told {
+        unknown: !unknown.is_empty(),
+        untold: told.untold,
+        unread: told.unread.is_some(),
+        rival_until_ms: rivals.filter_map(|call| call.rival_until_ms).max(),
+    };
+    Ok((seen, told.unread))
+}
+
+/// Puts a lane that the journal does not know in doubt if the journal may be a copy from before the lane.
+pub(super) async fn reconcile_new_lane(lane: &Lane) -> Result<(), LaneError> {
+    let Some(left_ms) = lane.journal.left_ms() else { return Ok(()) };
+    let used_ms = last_used_ms(lane).await?;
+    if lane.account.doubt().is_none() && new_lane_is_in_doubt(left_ms, used_ms) {
+        let known_ms = left_ms;
+        let used =
+            used_ms.map_or(LastUseSeen::Never, |used_ms| LastUseSeen::At { used_ms, known_ms });
+        begin_doubt(lane, known_ms, used).await?;
+    }
+    Ok(())
+}
+
+async fn last_used_ms(lane: &Lane) -> Result<Option<i64>, LaneError> {
+    let used_ms = lane.chain.last_used().await?;
+    Ok(used_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
+}
+
+/// The lane is in doubt from here on. It closes first: the questions that follow may fail for long.
+async fn begin_doubt(lane: &Lane, known_ms: i64, last_use: LastUseSeen) -> Result<(), LaneError> {
+    lane.account.close_meanwhile(Closed::UsedLater);
+    let used_ms = match last_use {
+        LastUseSeen::At { used_ms, .. } => used_ms,
+        LastUseSeen::Never => 0,
+        LastUseSeen::NotAsked => last_used_ms(lane).await?.unwrap_or_default(),
+    };
+    let chain = &lane.chain.facts().name;
+    warn!(
+        chain,
+        used_ms,
+        known_ms,
+        "the account was used without this journal: it is new or an old copy, or the key is used elsewhere. What it did since is learnt from the chain's blocks"
+    );
+    lane.journal.begin_doubt(lane.id(), known_ms, lane.journal.now_ms()).await?;
+    lane.account.set_doubt(Some(known_ms));
+    Ok(())
+}
