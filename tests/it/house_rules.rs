@@ -5,6 +5,7 @@
 
 mod cycles;
 mod documents;
+mod fail_codes;
 mod images;
 mod layers;
 mod left;

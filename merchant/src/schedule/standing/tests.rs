@@ -1,6 +1,8 @@
 use super::*;
 use crate::signer::Retry;
+use billing::FailCode;
 use proptest::prelude::*;
+use strum::IntoEnumIterator as _;
 
 fn decline(advice: Advice, code: &str) -> Decline {
     Decline { advice, code: code.to_owned(), reason: "in words".to_owned() }
@@ -169,6 +171,18 @@ fn the_advice_is_taken_and_what_is_unknown_is_for_a_person() {
     assert_eq!(of("MAYBE", "SOMETHING_NEW"), Advice::Fix);
     assert_eq!(Advice::of(None, "BALANCE_INSUFFICIENT"), Advice::User);
     assert_eq!(Advice::for_code("SOMETHING_NEW"), Advice::Fix);
+}
+
+#[test]
+fn every_reason_of_the_signer_has_the_signers_advice() {
+    for code in FailCode::iter() {
+        let said = Retry::from(code.retry().token().to_owned());
+        assert_eq!(
+            Advice::for_code(code.token()),
+            Advice::of(Some(&said), code.token()),
+            "{code:?}"
+        );
+    }
 }
 
 #[test]
