@@ -1,8 +1,8 @@
 //! The merchant's schedulers: they overlap, repeat themselves, change their minds about what belongs in a
 //! request, contradict themselves, and post again when they hear nothing. They speak HTTP.
 
-use crate::scene::Shape;
-use crate::town::{CUSTOMERS, customer};
+use crate::genesis::{CUSTOMERS, customer};
+use crate::seed_settings::Shape;
 use crate::world::{Side, World};
 use alloy::primitives::{B256, U256};
 use serde_json::{Value, json};

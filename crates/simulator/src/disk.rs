@@ -1,10 +1,10 @@
 //! The disk under the journal: real files of the real database, that can be full, end a commit with neither
 //! yes nor no, and come back as copies when nobody expects them.
 
-use crate::decisions;
+use crate::decision_laws;
 use crate::dice::Fault;
+use crate::genesis::biller;
 use crate::mutants::Mutant;
-use crate::town::biller;
 use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::B256;
 use journal::Disk;
@@ -23,6 +23,15 @@ pub(crate) struct Files {
     synced: bool,
     /// True if an old copy runs, and the journal that it replaced was kept.
     newer: bool,
+}
+
+/// The mark beside a journal, when the journal is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    /// It is copied too.
+    Copied,
+    /// It is left as it is.
+    Left,
 }
 
 impl Files {
@@ -49,11 +58,15 @@ impl Files {
     /// As if nothing had ever been written.
     pub(crate) fn wipe(&mut self) {
         (self.backup, self.synced, self.newer) = (false, false, false);
-        self.copy("new", "live", true);
+        self.copy("new", "live", Mark::Copied);
     }
 
-    fn copy(&self, from: &str, to: &str, mark: bool) {
-        for name in &NAMES[..if mark { 3 } else { 2 }] {
+    fn copy(&self, from: &str, to: &str, mark: Mark) {
+        let names = match mark {
+            Mark::Copied => &NAMES[..],
+            Mark::Left => &NAMES[..2],
+        };
+        for name in names {
             let (from, to) = (self.root.join(from).join(name), self.root.join(to).join(name));
             match fs::copy(&from, &to) {
                 Ok(_) => {}
@@ -65,17 +78,17 @@ impl Files {
 
     /// Leaves the files that are open to whoever has them open, and others of the same content in their place.
     pub(crate) fn part(&self) {
-        self.copy("live", "look", true);
+        self.copy("live", "look", Mark::Copied);
         for name in NAMES.into_iter().chain(["journal.sqlite-shm"]) {
             fs::remove_file(self.root.join("live").join(name)).unwrap_or_default();
         }
-        self.copy("look", "live", true);
+        self.copy("look", "live", Mark::Copied);
     }
 
     /// Makes a copy of the journal while it is in use. One that no process has begun on is no copy, but as new
     /// as the one that `init` makes.
     pub(crate) fn back_up(&mut self) {
-        self.copy("live", "backup", true);
+        self.copy("live", "backup", Mark::Copied);
         let begun = "SELECT count(*) > 1 FROM boot";
         let begun = self.copied("backup").query_row(begun, [], |row| row.get(0));
         self.backup = begun.expect("the schema has it");
@@ -83,24 +96,24 @@ impl Files {
 
     /// Keeps the files as they are on disk at this moment, which is all that is left of a process that is killed.
     pub(crate) fn freeze(&self) {
-        self.copy("live", "crash", true);
+        self.copy("live", "crash", Mark::Copied);
     }
 
     /// Puts the kept files back for the next process to find.
     pub(crate) fn thaw(&self) {
-        self.copy("crash", "live", true);
+        self.copy("crash", "live", Mark::Copied);
     }
 
     /// Keeps the files as they have reached the disk, for commits that do not wait for it.
     pub(crate) fn sync(&mut self) {
-        self.copy("live", "synced", true);
+        self.copy("live", "synced", Mark::Copied);
         self.synced = true;
     }
 
     /// Before a start: what is found may be older than what was left.
     pub(crate) fn before_start(&mut self, world: &mut World) {
         if self.synced && world.breaks(Mutant::NormalSync) && world.dice.one_in(2) {
-            self.copy("synced", "live", true);
+            self.copy("synced", "live", Mark::Copied);
         }
         if self.newer && self.can_be_learnt("newer", world) && world.fault("both", Fault::NewerBack)
         {
@@ -109,15 +122,17 @@ impl Files {
             // journal has open.
             let alone =
                 self.attempts("live").iter().all(|one| self.attempts("newer").contains(one));
-            self.put_back("newer", comes_with_its_mark(world) && alone, world);
+            let mark = chosen_mark(world);
+            self.put_back("newer", if alone { mark } else { Mark::Left }, world);
         } else if self.backup
             && self.can_be_learnt("backup", world)
             && world.fault("both", Fault::OldCopy)
         {
-            self.copy("live", "newer", true);
+            self.copy("live", "newer", Mark::Copied);
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
-            self.put_back("backup", trusted || comes_with_its_mark(world), world);
+            let mark = if trusted { Mark::Copied } else { chosen_mark(world) };
+            self.put_back("backup", mark, world);
             world.hold_what_waits();
         }
     }
@@ -158,7 +173,7 @@ impl Files {
     }
 
     /// Puts another journal in place of the one that is there, with its mark or without.
-    fn put_back(&self, from: &str, mark: bool, world: &mut World) {
+    fn put_back(&self, from: &str, mark: Mark, world: &mut World) {
         let before = self.attempts("live");
         world.bury_what_no_node_shows();
         self.copy(from, "live", mark);
@@ -192,7 +207,7 @@ impl Files {
 
     /// A copy of one of the journals, to look at.
     fn copied(&self, of: &str) -> Connection {
-        self.copy(of, "look", false);
+        self.copy(of, "look", Mark::Left);
         Connection::open(self.root.join("look").join(NAMES[0])).expect("a copy opens")
     }
 
@@ -202,13 +217,13 @@ impl Files {
     }
 }
 
-/// Returns true if the mark comes back as well, as in a snapshot of the whole disk.
-fn comes_with_its_mark(world: &mut World) -> bool {
-    let marked = world.dice.one_in(2);
-    if marked {
-        world.note("both", "restored together with its mark", 0);
+/// The mark of a journal that is put back: copied in half of the cases, as in a snapshot of the whole disk.
+fn chosen_mark(world: &mut World) -> Mark {
+    if !world.dice.one_in(2) {
+        return Mark::Left;
     }
-    marked
+    world.note("both", "restored together with its mark", 0);
+    Mark::Copied
 }
 
 /// The transactions that were signed after the first `known`.
@@ -304,7 +319,7 @@ impl Disk for SimDisk {
             return Err(dead());
         }
         let signed = attempts(conn, world.known_attempts);
-        if let Err(law) = decisions::of_a_commit(world, conn) {
+        if let Err(law) = decision_laws::of_a_commit(world, conn) {
             world.broken.get_or_insert(law);
         }
         if world.breaks(Mutant::BroadcastBeforePersist) {

@@ -2,7 +2,7 @@
 //! one node that says what is not so.
 
 use crate::dice::Fault;
-use crate::lies;
+use crate::false_answers;
 use crate::mutants::Mutant;
 use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::{B256, keccak256};
@@ -276,7 +276,7 @@ impl Cable {
         {
             world.watch.denies(self.life, hash, provider);
         }
-        world.misjudge(question, &answer, matches!(course, Course::Unheard | Course::Broken));
+        world.misjudge(question, &answer, course);
         let name = question.at.side().name();
         if world.fault(name, Fault::Kill) {
             world.kill();
@@ -288,11 +288,12 @@ impl Cable {
 
 impl World {
     /// Concludes from an answer, as a Signer with a broken rule does, that its claims are free.
-    fn misjudge(&mut self, question: &Question, answer: &Reply, unheard: bool) {
+    fn misjudge(&mut self, question: &Question, answer: &Reply, course: Course) {
         if self.mutant.is_none() {
             return;
         }
         let text = String::from_utf8_lossy(&answer.body);
+        let unheard = matches!(course, Course::Unheard | Course::Broken);
         let refused = text.contains("\"error\"") || text.contains("\"code\"");
         let late = text.contains("nonce too low") || text.contains("EXPIRATION");
         if let Some(hash) = question.offers {
@@ -321,7 +322,7 @@ impl World {
 
     /// Returns the answer of a node, true or false.
     fn answer(&mut self, question: &Question) -> Reply {
-        if let Some(false_one) = lies::instead(self, question) {
+        if let Some(false_one) = false_answers::instead(self, question) {
             return reply(200, false_one.to_string().into_bytes());
         }
         let told = match question.at {
@@ -340,6 +341,6 @@ impl World {
                 reply(said.status, said.body.into_bytes())
             }
         };
-        lies::falsified(self, question, told)
+        false_answers::falsified(self, question, told)
     }
 }

@@ -2,10 +2,10 @@
 //! answer that was given.
 
 use crate::callers::{Callers, Heard, Named, Refusal, Request};
-use crate::decisions::{a_copy_is_noticed, nothing_done_is_unknown};
+use crate::decision_laws::{a_copy_is_noticed, nothing_done_is_unknown};
 use crate::disk::attempts;
-use crate::scene::{GUARD, Shape};
-use crate::town::biller;
+use crate::genesis::biller;
+use crate::seed_settings::{GUARD, Shape};
 use crate::world::{Charge, ChargeName, Charges, Kind, Side, World};
 use alloy::primitives::B256;
 use rusqlite::Connection;
@@ -96,7 +96,7 @@ fn nobody_twice(world: &World, charges: &Charges) -> Law {
         let too_early = |first: &Charge, second: &Charge| {
             first.contract == second.contract
                 && (world.scene.shape(*side) != Shape::Guarded || second.at_s < first.at_s + GUARD)
-                && !nobody_could_know(world, *side, (first.hash, second.hash))
+                && !nobody_could_know(world, *side, first.hash, second.hash)
         };
         let again = |at: usize| paid[at + 1..].iter().find(|second| too_early(&paid[at], second));
         if let Some(first) = (0..paid.len()).find(|at| again(*at).is_some()) {
@@ -113,7 +113,7 @@ fn nobody_twice(world: &World, charges: &Charges) -> Law {
 
 /// Returns true if one of the two transactions is of others who have the key, and the Signer could not know of it
 /// when it signed.
-fn nobody_could_know(world: &World, side: Side, (first, second): (B256, B256)) -> bool {
+fn nobody_could_know(world: &World, side: Side, first: B256, second: B256) -> bool {
     match (world.is_strangers(first), world.is_strangers(second)) {
         (false, false) => false,
         (true, true) => true,
@@ -256,7 +256,7 @@ fn ends_are_true(world: &World, charges: &Charges, disk: &Connection) -> Law {
             return Err(format!("I4: batch {batch} is {state}, and {hash} of it is on the chain"));
         }
         let any = world.scene.shape(side) == Shape::Guarded;
-        outcomes_are_true(charges, disk, (batch, side, any))?;
+        outcomes_are_true(charges, disk, batch, side, any)?;
     }
     Ok(())
 }
@@ -273,7 +273,9 @@ fn bills_of(disk: &Connection, batch: i64) -> Vec<B256> {
 fn outcomes_are_true(
     charges: &Charges,
     disk: &Connection,
-    (batch, side, any): (i64, Side, bool),
+    batch: i64,
+    side: Side,
+    any: bool,
 ) -> Law {
     let sql = "SELECT subscribe_id, period FROM claim WHERE batch = ?1 AND outcome = 'charged'";
     let mut select = disk.prepare_cached(sql).expect("the schema has it");

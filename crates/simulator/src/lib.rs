@@ -1,36 +1,36 @@
 #![doc = include_str!("../README.md")]
 
-mod authorized;
-mod broken;
+mod authorizations;
+mod broken_journals;
 mod callers;
-mod changes;
+mod chain_events;
 mod clock;
-mod closing;
-mod copies;
-mod decisions;
+mod config_changes;
+mod decision_laws;
 mod dice;
 mod disk;
+mod end_checks;
 mod exchange;
+mod false_answers;
+mod genesis;
+mod key_stores;
 mod laws;
-mod lies;
-mod memory;
-mod mishaps;
 mod mutants;
+mod narrowed_worlds;
 mod net;
-mod orphans;
-mod person;
+mod observations;
+mod operator;
+mod other_signers;
 mod process;
-mod readiness;
+mod readiness_law;
 pub mod report;
-mod scene;
+mod restored_copies;
+mod seed_settings;
 mod setup;
-mod store;
-mod strangers;
 mod takeover;
-mod town;
-mod unproven;
+mod undone_receipts;
+mod unproven_claims;
 mod world;
-mod worlds;
 
 #[cfg(test)]
 mod tests;
@@ -39,11 +39,12 @@ use callers::Callers;
 use config::Config;
 use dice::Log;
 use disk::Files;
+use genesis::Towns;
 use mutants::Mutant;
 use parking_lot::Mutex;
 use process::{Answers, Health, Process, Told};
-use readiness::Readiness;
-use scene::{Change, Shape};
+use readiness_law::Readiness;
+use seed_settings::Change;
 use setup::Wanted;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +52,6 @@ use takeover::Overtaken;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
-use town::Towns;
 use world::{NODES, Shared, Side, World};
 
 /// So many seconds later, what can still land has landed, and a person says what nobody can learn.
@@ -189,9 +189,9 @@ impl Simulation<'_> {
             self.between_two_starts();
             if self.asks_a_person() {
                 self.asked_a_person = true;
-                runtime.block_on(person::import(&self.world, &self.config, &self.callers));
+                runtime.block_on(operator::import(&self.world, &self.config, &self.callers));
             }
-            let said = runtime.block_on(person::accept(&self.world, &self.config));
+            let said = runtime.block_on(operator::accept(&self.world, &self.config));
             if said.is_none() {
                 self.end(runtime);
                 runtime = self::runtime();
@@ -232,7 +232,7 @@ impl Simulation<'_> {
     /// Returns true if it is time that a person says what the journal has forgotten and nobody can learn.
     fn asks_a_person(&self) -> bool {
         let late = self.second >= self.chaos() + BOOKS;
-        late && !self.asked_a_person && person::is_needed(&self.world.lock())
+        late && !self.asked_a_person && operator::is_needed(&self.world.lock())
     }
 
     /// Seconds in which everything may go wrong.
@@ -333,8 +333,8 @@ impl Simulation<'_> {
             // A question that went wrong by itself says nothing about readiness; a success does.
             let unlucky = disturbed && heard.is_no_verdict();
             if let Some(side) = self.callers.side_of(number).filter(|_| !unlucky) {
-                let lookup = self.wanted.scene.shape(side) == Shape::Lookup;
-                self.readiness.hears((side, lookup), &heard, self.second);
+                let shape = self.wanted.scene.shape(side);
+                self.readiness.hears(side, shape, &heard, self.second);
             }
             self.callers.hear(number, heard);
         }
@@ -378,7 +378,7 @@ impl Simulation<'_> {
             world.log.lines.extend(told.chain(disk::claims(&conn)));
         }
         laws::at_the_end(&world, &conn, &self.callers)?;
-        let sums = closing::sums_are_true(&world, &conn);
+        let sums = end_checks::sums_are_true(&world, &conn);
         drop(conn);
         if self.wanted.mutant.is_some() {
             // A broken rule that writes into a journal behind the product's back is noticed by the journal's

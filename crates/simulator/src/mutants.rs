@@ -3,7 +3,7 @@
 //! journal what the product would not.
 
 use crate::dice::{Dice, Fault};
-use crate::scene::Change;
+use crate::seed_settings::Change;
 use crate::world::Side;
 
 /// A broken rule.

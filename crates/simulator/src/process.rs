@@ -1,15 +1,15 @@
 //! One process: the Signer, assembled by the product itself, in a runtime of its own that ends when the process is
 //! killed. The dice decide which tasks run beside each other, through how long answers take.
 
-use crate::broken;
+use crate::broken_journals;
 use crate::callers::{Heard, Named, Refusal, Request, word};
 use crate::clock;
 use crate::dice::Fault;
 use crate::disk::SimDisk;
 use crate::exchange::Cable;
+use crate::key_stores::Stores;
 use crate::laws;
 use crate::mutants::Mutant;
-use crate::store::Stores;
 use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::B256;
 use axum::Router;
@@ -97,7 +97,7 @@ impl Process {
         let starting = tasks.spawn(async move {
             let open = |place: &JournalPlace| {
                 let file = place.file().expect("a simulated journal is a file");
-                open(file, (&shared, life), (&writers, &fenced))
+                open(file, &shared, life, &writers, &fenced)
             };
             let machine =
                 Machine { dial: &cable, clock: clock::CLOCK, keys: &stores, journal: &open };
@@ -162,7 +162,7 @@ impl Process {
                 world.log.lines.push(format!("             {}", said["msg"]));
             }
             let mut asked = laws::of_an_answer(&request, &heard, world)
-                .and_then(|()| world.unproven_is_told(&request, &heard, (asked_ms, life)));
+                .and_then(|()| world.unproven_is_told(&request, &heard, asked_ms, life));
             for named in request.earlier(&said) {
                 let named = told_of_another(world, named);
                 asked = asked.and_then(|()| laws::of_what_is_named(&named, world));
@@ -271,12 +271,14 @@ async fn ask(router: Router, path: &str, body: Option<Value>) -> (u16, Value) {
 /// Opens the journal on the simulated disk. Its writer is a task of this runtime.
 fn open(
     config: &JournalConfig,
-    (world, life): (&Shared, u64),
-    (tasks, fence): (&TaskTracker, &Arc<Fence>),
+    world: &Shared,
+    life: u64,
+    tasks: &TaskTracker,
+    fence: &Arc<Fence>,
 ) -> Result<Journal, OpenError> {
     let disk = Box::new(SimDisk { world: Arc::clone(world), life });
     let (journal, writer) = Journal::with_writer(config, clock::CLOCK, disk)?;
-    broken::mutate(world, writer.connection());
+    broken_journals::mutate(world, writer.connection());
     tasks.spawn(serve(writer, Arc::clone(world), Arc::clone(fence)));
     Ok(journal)
 }

@@ -1,8 +1,8 @@
 //! The configuration of a seed's Signer, as a merchant writes it down.
 
+use crate::genesis::{NAMES, Places, Towns};
 use crate::mutants::Mutant;
-use crate::scene::{Change, GUARD, Scene, Shape};
-use crate::town::{NAMES, Places, Towns};
+use crate::seed_settings::{Change, GUARD, Scene, Shape};
 use crate::world::Side;
 use config::Config;
 use sandbox_chains::tron::address::base58;

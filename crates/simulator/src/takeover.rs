@@ -60,7 +60,7 @@ impl Overtaken {
     }
 
     /// Takes over from `process`; another one can be started then.
-    async fn take(&mut self, process: Process, (world, files): (&Shared, &Files)) {
+    async fn take(&mut self, process: Process, world: &Shared, files: &Files) {
         if world.lock().breaks(Mutant::LeaseOnly) {
             files.part();
         } else {
@@ -79,7 +79,7 @@ impl Simulation<'_> {
         process: Process,
         overtaken: &mut Overtaken,
     ) -> Process {
-        overtaken.take(process, (&self.world, self.files)).await;
+        overtaken.take(process, &self.world, self.files).await;
         let known = self.world.lock().ever_forgotten;
         self.between_two_starts();
         let forgotten = self.world.lock().ever_forgotten - known;

@@ -1,18 +1,18 @@
 //! Everything outside the Signer: both chains with their nodes, the dice, and what has been seen to leave.
 
 use crate::Rules;
-use crate::authorized::Authorized;
+use crate::authorizations::Authorized;
 use crate::callers::Named;
 use crate::dice::{Dice, Fault, Log};
 use crate::exchange::Place;
-use crate::memory::Watch;
+use crate::genesis::{BILLERS, Places, Towns, biller};
 use crate::mutants::Mutant;
 use crate::net::Net;
-use crate::scene::{Change, Scene};
-use crate::strangers::Stranger;
+use crate::observations::Watch;
+use crate::other_signers::Stranger;
+use crate::seed_settings::{Change, Scene};
 use crate::takeover::Stale;
-use crate::town::{BILLERS, Places, Towns, biller};
-use alloy::primitives::{Address, B256, U256};
+use alloy::primitives::{Address, B256, Log, U256};
 use alloy::sol_types::SolEvent as _;
 use parking_lot::Mutex;
 use sandbox_chains::contracts::Careless;
@@ -189,7 +189,7 @@ impl World {
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
         tron.tighten(scene.tight.then_some(seed));
-        let liars = crate::worlds::liars(&mut dice, &scene, mutant);
+        let liars = crate::narrowed_worlds::liars(&mut dice, &scene, mutant);
         let mut log = Log { talkative, ..Log::default() };
         scene.words().into_iter().for_each(|(at, word)| log.note(now_ms, at, word, 0));
         let world = Self {
@@ -331,16 +331,16 @@ impl World {
         let evm = self.evm.truth.chain();
         for block in (0..=evm.head().header.number).filter_map(|number| evm.block(number)) {
             for one in &block.body {
-                let mut logs = one.receipt.result.logs().iter();
-                let at = (Side::Evm, *one.tx.tx_hash(), block.header.time_ms);
-                note_charges(&mut charges, at, &mut logs);
+                let (hash, time_ms) = (*one.tx.tx_hash(), block.header.time_ms);
+                let logs = one.receipt.result.logs();
+                note_charges(&mut charges, Side::Evm, hash, time_ms, logs);
             }
         }
         let tron = self.tron.truth.node().chain();
         for block in (0..=tron.head().header.number).filter_map(|number| tron.block(number)) {
             for one in block.body.iter().filter(|one| one.receipt.succeeded()) {
-                let at = (Side::Tron, one.tx.id, block.header.time_ms);
-                note_charges(&mut charges, at, &mut one.receipt.logs.iter());
+                let (hash, time_ms) = (one.tx.id, block.header.time_ms);
+                note_charges(&mut charges, Side::Tron, hash, time_ms, &one.receipt.logs);
             }
         }
         charges
@@ -375,7 +375,7 @@ fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
         let stays = |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
         scene.change = scene.change.filter(stays);
     }
-    crate::worlds::narrow(&mut dice, &mut scene, mutant);
+    crate::narrowed_worlds::narrow(&mut dice, &mut scene, mutant);
     (dice, scene)
 }
 
@@ -386,11 +386,7 @@ fn tanks(towns: &Towns) -> [U256; 2] {
     [evm, towns.tron.node().chain().head_state().balance(&who)]
 }
 
-fn note_charges(
-    charges: &mut Charges,
-    (side, hash, time_ms): (Side, B256, u64),
-    logs: &mut dyn Iterator<Item = &alloy::primitives::Log>,
-) {
+fn note_charges(charges: &mut Charges, side: Side, hash: B256, time_ms: u64, logs: &[Log]) {
     for log in logs {
         let Ok(moved) = Careless::Moved::decode_log(log) else { continue };
         let charge = Charge { tag: moved.tag, contract: log.address, hash, at_s: time_ms / 1000 };

@@ -3,7 +3,7 @@
 
 use crate::dice::{Dice, Fault};
 use crate::mutants::Mutant;
-use crate::scene::Scene;
+use crate::seed_settings::Scene;
 use crate::world::Side;
 
 /// Faults that show something together, and how rare they are at most.

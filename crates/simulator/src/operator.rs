@@ -1,13 +1,13 @@
 //! The acts of a person if nothing else helps: a person who kept books names the customers of transactions that a
 //! restored journal has forgotten and that do not tell whom they charged, in the format of `claims import`.
 
-use crate::authorized::Authorized;
+use crate::authorizations::Authorized;
 use crate::callers::Callers;
 use crate::clock;
 use crate::disk::SimDisk;
+use crate::genesis::{biller, customer};
 use crate::process::serve;
-use crate::scene::{Change, Shape};
-use crate::town::{biller, customer};
+use crate::seed_settings::{Change, Shape};
 use crate::world::{Shared, Side, World};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256, Log, U256};
@@ -61,8 +61,12 @@ pub(crate) async fn import(world: &Shared, config: &Config, callers: &Callers) {
     let text = {
         let world = world.lock();
         let lines = world.forgotten.iter().filter_map(|hash| landed(&world, *hash));
-        let lines =
-            lines.chain(world.used_up().into_iter().map(|used| without_effect(&world, used)));
+        let lines = lines.chain(
+            world
+                .used_up()
+                .into_iter()
+                .map(|(one, block, time_ms)| without_effect(&world, one, block, time_ms)),
+        );
         lines.fold(networks, |text, landed| format!("{text}\n{}", line(&world, callers, &landed)))
     };
     let (by, why) = ("a person".to_owned(), "the books say so".to_owned());
@@ -169,7 +173,7 @@ fn landed(world: &World, hash: B256) -> Option<Landed> {
 }
 
 /// Returns a transaction that has used a nonce, and charged nobody.
-fn without_effect(world: &World, (one, block, time_ms): (Authorized, u64, u64)) -> Landed {
+fn without_effect(world: &World, one: Authorized, block: u64, time_ms: u64) -> Landed {
     Landed {
         side: Side::Evm,
         hash: one.by,

@@ -2,6 +2,7 @@
 
 use crate::callers::{Heard, Refusal};
 use crate::process::Health;
+use crate::seed_settings::Shape;
 use crate::world::Side;
 
 /// For so long (s) a chain has to be called ready throughout, from the first that heard 503 to the last.
@@ -30,8 +31,8 @@ impl Readiness {
         *self = Self::default();
     }
 
-    /// Somebody hears something; `lookup` is whether every request there needs two nodes.
-    pub(crate) fn hears(&mut self, (side, lookup): (Side, bool), heard: &Heard, second: u64) {
+    /// Somebody hears something. With look-ups, every request needs two nodes.
+    pub(crate) fn hears(&mut self, side: Side, shape: Shape, heard: &Heard, second: u64) {
         let stretch = &mut self.0[side.place()];
         let mut refused = || {
             stretch.since.get_or_insert(second);
@@ -40,7 +41,7 @@ impl Readiness {
         match heard {
             Heard::NothingDone(503) => refused(),
             // Without look-ups, a customer who can be charged is charged on one node's word.
-            Heard::TooFew if lookup => refused(),
+            Heard::TooFew if shape == Shape::Lookup => refused(),
             Heard::TooFew
             | Heard::Disagreed
             | Heard::TooMany

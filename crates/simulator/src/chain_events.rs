@@ -2,8 +2,8 @@
 //! elsewhere, and callers who were handed bytes send them.
 
 use crate::dice::Fault;
+use crate::genesis::{BILLERS, CUSTOMERS, biller, purse, silence};
 use crate::mutants::Mutant;
-use crate::town::{BILLERS, CUSTOMERS, biller, purse, silence};
 use crate::world::{NODES, Side, World};
 use alloy::consensus::transaction::Recovered;
 use alloy::consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
@@ -164,7 +164,7 @@ impl World {
     /// A transaction on EVM of somebody who need not sign.
     fn impersonate(&self, from: Address, to: Address, data: Vec<u8>) {
         let nonce = eth::pool::next_nonce(&self.evm.truth.chain(), &from);
-        let tx = self.outbidding((to, nonce), data).into_signed(Signature::test_signature());
+        let tx = self.outbidding(to, nonce, data).into_signed(Signature::test_signature());
         let tx = Recovered::new_unchecked(TxEnvelope::from(tx), from);
         Evm::admit(&mut self.evm.truth.chain(), tx).ok();
     }
@@ -173,16 +173,17 @@ impl World {
     pub(crate) fn signed(
         &self,
         from: &PrivateKeySigner,
-        (to, nonce): (Address, u64),
+        to: Address,
+        nonce: u64,
         data: Vec<u8>,
     ) -> Vec<u8> {
-        let tx = self.outbidding((to, nonce), data);
+        let tx = self.outbidding(to, nonce, data);
         let signature = from.sign_hash_sync(&tx.signature_hash()).expect("a key signs any digest");
         TxEnvelope::from(tx.into_signed(signature)).encoded_2718()
     }
 
     /// A transaction on EVM that is not the Signer's, and outbids every other.
-    fn outbidding(&self, (to, nonce): (Address, u64), data: Vec<u8>) -> TxEip1559 {
+    fn outbidding(&self, to: Address, nonce: u64, data: Vec<u8>) -> TxEip1559 {
         TxEip1559 {
             chain_id: self.evm_at.chain_id,
             nonce,

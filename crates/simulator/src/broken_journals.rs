@@ -1,9 +1,9 @@
 //! The effects of broken rules on journals: on the file between two processes, and inside its own connection.
 
 use crate::disk::Files;
+use crate::genesis::biller;
 use crate::mutants::Mutant;
-use crate::scene::Change;
-use crate::town::biller;
+use crate::seed_settings::Change;
 use crate::world::{Shared, Side, World};
 use rusqlite::Connection;
 

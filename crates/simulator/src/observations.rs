@@ -1,13 +1,13 @@
 //! The world's memory for the laws on decisions: everything that its Signers ever signed, the places that show it,
 //! and what nodes have said of it.
 
-use crate::decisions::restorations;
+use crate::decision_laws::restorations;
 use crate::disk::attempts_of;
+use crate::genesis::biller;
 use crate::net::{Member, Net};
-use crate::orphans::Receipts;
-use crate::scene::Change;
-use crate::town::biller;
-use crate::unproven::Unproven;
+use crate::seed_settings::Change;
+use crate::undone_receipts::Receipts;
+use crate::unproven_claims::Unproven;
 use crate::world::{Side, World};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256};
@@ -203,7 +203,7 @@ impl<M: Member> Net<M> {
     }
 
     /// Returns true if there are configured nodes that do not lie, and each of them can show the transaction.
-    fn is_everywhere(&self, hash: &B256, (configured, liar): (usize, Option<usize>)) -> bool {
+    fn is_everywhere(&self, hash: &B256, configured: usize, liar: Option<usize>) -> bool {
         let honest = || (0..configured).filter(|at| Some(*at) != liar);
         honest().next().is_some() && honest().all(|at| Self::shows(&self.members[at], hash))
     }
@@ -214,10 +214,11 @@ impl World {
     pub(crate) fn look_around(&mut self) {
         for hash in &self.forgotten {
             let Some(own) = self.watch.own.get(hash) else { continue };
-            let of = (self.scene.nodes(own.side), self.liars[own.side.place()]);
+            let configured = self.scene.nodes(own.side);
+            let liar = self.liars[own.side.place()];
             let seen = match own.side {
-                Side::Evm => self.evm.is_everywhere(hash, of),
-                Side::Tron => self.tron.is_everywhere(hash, of),
+                Side::Evm => self.evm.is_everywhere(hash, configured, liar),
+                Side::Tron => self.tron.is_everywhere(hash, configured, liar),
             };
             if seen {
                 self.watch.seen_ms.entry(*hash).or_insert(self.now_ms);

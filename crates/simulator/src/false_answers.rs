@@ -106,8 +106,8 @@ fn tron_instead(world: &mut World, question: &Question) -> Option<Value> {
 /// Returns a true answer, falsified on its way out if the dice say so.
 pub(crate) fn falsified(world: &mut World, question: &Question, mut told: Reply) -> Reply {
     let wanted = match question.at {
-        Place::Evm(number) => evm_falsified(world, question, (number, &told.body)),
-        Place::Tron(_, port) => tron_falsified(world, question, (port, &told.body)),
+        Place::Evm(number) => evm_falsified(world, question, number, &told.body),
+        Place::Tron(_, port) => tron_falsified(world, question, port, &told.body),
     };
     if let Some(wanted) = wanted {
         told.body = wanted.to_string().into_bytes();
@@ -124,7 +124,8 @@ fn hex(value: &Value) -> u64 {
 fn evm_mistaken(
     world: &mut World,
     question: &Question,
-    (number, body): (usize, &[u8]),
+    number: usize,
+    body: &[u8],
 ) -> Option<Value> {
     let final_block = question.body.contains("\"finalized\"");
     let early = world.breaks(Mutant::LearnTooEarly) && world.now_ms < world.foreign_ms + 15_000;
@@ -164,9 +165,10 @@ fn evm_mistaken(
 fn evm_falsified(
     world: &mut World,
     question: &Question,
-    (number, body): (usize, &[u8]),
+    number: usize,
+    body: &[u8],
 ) -> Option<Value> {
-    let mistaken = evm_mistaken(world, question, (number, body));
+    let mistaken = evm_mistaken(world, question, number, body);
     if mistaken.is_some() || !world.is_liar(question.at) {
         return mistaken;
     }
@@ -207,7 +209,8 @@ fn evm_falsified(
 fn tron_falsified(
     world: &mut World,
     question: &Question,
-    (port, body): (Port, &[u8]),
+    port: Port,
+    body: &[u8],
 ) -> Option<Value> {
     if port == Port::Solidity && world.breaks(Mutant::LatestNotFinal) {
         let path = format!("/{}", question.path.trim_start_matches('/'))

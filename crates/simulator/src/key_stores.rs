@@ -2,7 +2,7 @@
 //! signs something else, or with another key. Of the two signatures of one digest that it gives, no two are alike.
 
 use crate::dice::Fault;
-use crate::town::{BILLERS, NAMES, biller};
+use crate::genesis::{BILLERS, NAMES, biller};
 use crate::world::{Shared, Side};
 use alloy::primitives::B256;
 use alloy::signers::k256::ecdsa::hazmat::SignPrimitive as _;

@@ -1,8 +1,8 @@
 //! Laws on decisions: what a commit of the journal concludes, learns or signs is held against the chains as they are at
 //! that moment. A wrong decision is noticed here even where nobody is charged twice for it in the end.
 
-use crate::memory::{Own, Watch};
-use crate::scene::{GUARD, Shape};
+use crate::observations::{Own, Watch};
+use crate::seed_settings::{GUARD, Shape};
 use crate::world::{Side, World};
 use alloy::primitives::{Address, B256};
 use rusqlite::{Connection, Row};

@@ -1,7 +1,7 @@
 //! Authorisations of EIP-7702 that are signed with the Signer's key: whoever has it uses a nonce of the account by a
 //! transaction of his own. They take a delegation back, and charge nobody.
 
-use crate::town::biller;
+use crate::genesis::biller;
 use crate::world::World;
 use alloy::consensus::transaction::Recovered;
 use alloy::consensus::{SignableTransaction as _, Transaction as _, TxEip7702, TxEnvelope};

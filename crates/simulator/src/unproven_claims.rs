@@ -1,7 +1,7 @@
 //! Claims of which the journal does not know whether they are charged, and what callers hear of them.
 
 use crate::callers::{Heard, Request};
-use crate::scene::Shape;
+use crate::seed_settings::Shape;
 use crate::world::{Side, World};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -42,7 +42,8 @@ impl World {
         &self,
         request: &Request,
         heard: &Heard,
-        (asked_ms, life): (u64, u64),
+        asked_ms: u64,
+        life: u64,
     ) -> Result<(), String> {
         let told = matches!(self.scene.shape(request.side), Shape::Full | Shape::Bare);
         if !told || self.bills_elsewhere(request.side) || life != self.life {

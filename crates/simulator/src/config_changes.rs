@@ -1,7 +1,7 @@
 //! Configurations that are others from one start to the next.
 
 use crate::Simulation;
-use crate::scene::Change;
+use crate::seed_settings::Change;
 use crate::setup;
 use crate::world::Side;
 

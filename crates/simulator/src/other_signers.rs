@@ -3,8 +3,8 @@
 
 use crate::callers::NO_PERIOD;
 use crate::dice::Fault;
-use crate::scene::Shape;
-use crate::town::{CUSTOMERS, biller, customer};
+use crate::genesis::{CUSTOMERS, biller, customer};
+use crate::seed_settings::Shape;
 use crate::world::{Side, World};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256, U256, keccak256};
@@ -42,6 +42,15 @@ pub(crate) struct Stranger {
     known_ms: Option<u64>,
 }
 
+/// The effect of a transaction of others who have the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// It may bill.
+    Bills,
+    /// It is a transfer.
+    Other,
+}
+
 impl World {
     /// A second's worth of what they do.
     pub(crate) fn strangers_sign(&mut self) {
@@ -58,7 +67,7 @@ impl World {
         let due = |(.., at_ms): &(Side, u64, u64)| *at_ms <= self.now_ms;
         if let Some(at) = self.refills.iter().position(due) {
             let (side, who, _) = self.refills.swap_remove(at);
-            self.fill_purse(side, who, crate::mishaps::RICH);
+            self.fill_purse(side, who, crate::chain_events::RICH);
         }
     }
 
@@ -95,7 +104,8 @@ impl World {
         self.strangers = strangers;
     }
 
-    fn stranger(&mut self, side: Side, hash: B256, bills: bool) {
+    fn stranger(&mut self, side: Side, hash: B256, effect: Effect) {
+        let bills = effect == Effect::Bills;
         (self.foreign, self.foreign_ms) = (self.foreign + 1, self.now_ms);
         let expires_ms = self.now_ms + LIFE_MS;
         self.strangers.push(Stranger { side, hash, bills, expires_ms, known_ms: None });
@@ -109,13 +119,13 @@ impl World {
         // Nobody can learn what the call of a profile without plan and user does not carry.
         let plain = self.scene.shape(Side::Evm) == Shape::Bare;
         let raw = if plain || self.dice.one_in(3) {
-            self.signed(&from, (from.address(), nonce), vec![])
+            self.signed(&from, from.address(), nonce, vec![])
         } else {
             let waiting = self.waiting_on_evm(&from, nonce);
             let call = self.charge_elsewhere(Side::Evm, &waiting);
-            self.signed(&from, (self.evm_at.billing, nonce), call)
+            self.signed(&from, self.evm_at.billing, nonce, call)
         };
-        self.stranger(Side::Evm, keccak256(&raw), true);
+        self.stranger(Side::Evm, keccak256(&raw), Effect::Bills);
         self.send_straight(Side::Evm, &raw);
     }
 
@@ -141,7 +151,8 @@ impl World {
             let call = self.charge_elsewhere(Side::Tron, &waiting);
             wallet.call(&self.tron.truth, self.tron_at.billing, call)
         };
-        self.stranger(Side::Tron, tx.id, !moves);
+        let effect = if moves { Effect::Other } else { Effect::Bills };
+        self.stranger(Side::Tron, tx.id, effect);
         self.tron.truth.broadcast(tx).ok();
     }
 
