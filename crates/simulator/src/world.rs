@@ -12,7 +12,7 @@ use crate::observations::Watch;
 use crate::other_signers::Stranger;
 use crate::seed_settings::{Change, Scene};
 use crate::takeover::Stale;
-use alloy::primitives::{Address, B256, Log, U256};
+use alloy::primitives::{Address, B256, Log as EventLog, U256};
 use alloy::sol_types::SolEvent as _;
 use parking_lot::Mutex;
 use sandbox_chains::contracts::Careless;
@@ -386,7 +386,7 @@ fn tanks(towns: &Towns) -> [U256; 2] {
     [evm, towns.tron.node().chain().head_state().balance(&who)]
 }
 
-fn note_charges(charges: &mut Charges, side: Side, hash: B256, time_ms: u64, logs: &[Log]) {
+fn note_charges(charges: &mut Charges, side: Side, hash: B256, time_ms: u64, logs: &[EventLog]) {
     for log in logs {
         let Ok(moved) = Careless::Moved::decode_log(log) else { continue };
         let charge = Charge { tag: moved.tag, contract: log.address, hash, at_s: time_ms / 1000 };
