@@ -3,6 +3,7 @@
 
 pub(crate) mod bare;
 mod batch;
+pub(crate) mod ci;
 mod closing;
 mod doors;
 mod front;
@@ -16,6 +17,7 @@ mod signer;
 mod stay;
 mod stories;
 
+use bare::addresses;
 use paper::Paper;
 use report::Report;
 use sandbox_platform::clock::Clock;
@@ -158,7 +160,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     if !ends {
         stay::prepare(&paper, (&running, &scheduler), &sides, &place).await?;
         let config = place.join(signer::CONFIG);
-        options.tell(&bare::addresses(&running, &config, Some(&scheduler.url)))?;
+        options.tell(&addresses(&running, &config, Some(&scheduler.url)))?;
         stay::watch(&paper, &running).await?;
     }
     signer.shutdown().await;
@@ -179,6 +181,7 @@ async fn found(options: &Options, fresh: bool) -> Result<Platform, Error> {
         pace: if fresh { Pace::Fast(BEAT) } else { Pace::Live },
         people: stories::PEOPLE,
         trial: stories::TRIAL,
+        seed: 0,
         clock: options.clock()?,
     };
     let platform = tokio::task::spawn_blocking(move || {

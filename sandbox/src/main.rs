@@ -33,6 +33,17 @@ struct Cli {
     /// No story: chains, plans, subscribers and the Signer as they begin.
     #[arg(long, conflicts_with_all = ["once", "bare"])]
     no_story: bool,
+    /// For tests: free ports, no story, a block each 100 ms, and time that only blocks and `advance` move. Prints the addresses as
+    /// --json does, and ends with the program that started it. With a command behind `--`: ends with that, by its success; the
+    /// addresses are in its variable SANDBOX.
+    #[arg(long, group = "kind", conflicts_with_all = ["once", "no_story", "state"])]
+    ci: bool,
+    /// With --ci: so many subscribers on each chain are due from the first link on.
+    #[arg(long, requires = "ci", value_name = "N", default_value_t = 1)]
+    subscribers: u8,
+    /// With --ci: another number gives other subscription and order numbers, the same one the same.
+    #[arg(long, requires = "ci", value_name = "N", default_value_t = 0)]
+    seed: u16,
     /// The date in the sandbox when it begins, not before this machine's: 2027-01-31, or 2027-01-31T12:00:00Z.
     #[arg(long, value_parser = export::time, value_name = "TIME")]
     at: Option<Timestamp>,
@@ -40,10 +51,10 @@ struct Cli {
     #[arg(long, conflicts_with = "once")]
     ready_file: Option<PathBuf>,
     /// Only the chains and the platform: no story, no subscribers, no Signer. Its configuration is written all the same.
-    #[arg(long, conflicts_with = "once")]
+    #[arg(long, group = "kind", conflicts_with = "once")]
     bare: bool,
-    /// With --bare: make a block on each chain so often (ms), with a clock that runs ahead, instead of one in every slot.
-    #[arg(long, requires = "bare", value_name = "MS")]
+    /// With --bare or --ci: make a block on each chain so often (ms), with a clock that runs ahead, instead of one in every slot.
+    #[arg(long, requires = "kind", value_name = "MS")]
     beat: Option<u64>,
     /// Port of the Ethereum JSON-RPC: 8545, or any free port if that is taken.
     #[arg(long)]
@@ -65,6 +76,9 @@ struct Cli {
     console: control::Where,
     #[command(subcommand)]
     command: Option<Command>,
+    /// With --ci: the command to live as long as.
+    #[arg(last = true, requires = "ci")]
+    run: Vec<String>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -120,22 +134,29 @@ fn main() -> ExitCode {
 
 fn show(cli: &Cli, started: Instant) -> Result<bool, demo::Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // Nobody comes back to the usual ones: the addresses are told.
+    let port = |asked: Option<u16>| asked.or(cli.ci.then_some(0));
     let options = demo::Options {
         once: cli.once,
-        json: cli.json,
+        json: cli.json || (cli.ci && cli.run.is_empty()),
         story: !cli.no_story,
         at_ms: cli.at.map(|at| u64::try_from(at.as_millisecond())).transpose()?,
         ready_file: cli.ready_file.clone(),
         beat: cli.beat.map(Duration::from_millis),
-        evm_port: cli.evm_port,
-        tron_port: cli.tron_port,
-        signer_port: cli.signer_port,
-        platform_port: cli.platform_port,
+        evm_port: port(cli.evm_port),
+        tron_port: port(cli.tron_port),
+        signer_port: port(cli.signer_port),
+        platform_port: port(cli.platform_port),
         state: cli.state.clone(),
         started,
     };
     if cli.bare {
         return runtime.block_on(demo::bare::run(options));
+    }
+    if cli.ci {
+        let (subscribers, seed, command) = (cli.subscribers.into(), cli.seed, cli.run.clone());
+        let service = demo::ci::Service { subscribers, seed, command };
+        return runtime.block_on(demo::ci::run(options, service));
     }
     runtime.block_on(demo::run(options))
 }

@@ -73,13 +73,15 @@ pub struct Options {
     pub people: u64,
     /// The number of the one of them with a free month, from 1; 0 if nobody has.
     pub trial: u64,
+    /// Sandboxes with other seeds give other numbers to subscriptions and orders. A stored state keeps its seed.
+    pub seed: u16,
     /// The clock.
     pub clock: Clock,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { state: None, pace: Pace::ByHand, people: 0, trial: 0, clock: Clock::new(0) }
+        Self { state: None, pace: Pace::ByHand, people: 0, trial: 0, seed: 0, clock: Clock::new(0) }
     }
 }
 
@@ -156,12 +158,13 @@ impl Platform {
         clock.advance(store.number("ahead_ms", 0)?);
         let people = store.number("people", options.people)?;
         let trial = store.number("trial", options.trial)?;
+        let seed = store.number("seed", options.seed.into())?;
         let stored = match (store.stored(EVM_CHAIN, 0)?, store.stored(TRON_CHAIN, 0)?) {
             (Some(evm), Some(tron)) => Some([evm.time_ms, tron.time_ms]),
             (None, _) | (_, None) => None,
         };
         let (nodes, [evm, tron]) =
-            chain::found(Setup { people, trial, now_ms: clock.now_ms(), stored });
+            chain::found(Setup { people, trial, seed, now_ms: clock.now_ms(), stored });
         let side = |id, settled: chain::Settlement| Side {
             id,
             chain: settled.chain,
@@ -194,7 +197,7 @@ impl Platform {
         }));
         platform.restore()?;
         if stored.is_none() {
-            platform.settle_down((people, trial))?;
+            platform.settle_down([people, trial, seed])?;
         }
         platform.follow_all()?;
         Ok(platform)
@@ -226,9 +229,10 @@ impl Platform {
     }
 
     /// Writes down what the founding settled: its size, its plans, its subscribers.
-    fn settle_down(&self, (people, trial): (u64, u64)) -> Result<(), store::Error> {
-        self.store().set("people", &people.to_string())?;
-        self.store().set("trial", &trial.to_string())?;
+    fn settle_down(&self, sizes: [u64; 3]) -> Result<(), store::Error> {
+        for (name, size) in ["people", "trial", "seed"].into_iter().zip(sizes) {
+            self.store().set(name, &size.to_string())?;
+        }
         let now_ms = self.clock().now_ms();
         for side in self.sides() {
             for (plan, name, delay_s) in

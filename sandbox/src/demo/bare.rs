@@ -1,6 +1,7 @@
 //! The chains and the platform alone, for a Signer and a merchant of one's own.
 
 use super::{Error, Options, paper, scheduler, sides, signer, tell};
+use sandbox_platform::platform::{EVM_CHAIN, TRON_CHAIN};
 use sandbox_platform::{Options as Setup, Pace, Platform, Running};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -14,6 +15,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
         pace: options.beat.map_or(Pace::Live, Pace::Fast),
         people: 0,
         trial: 0,
+        seed: 0,
         clock: options.clock()?,
     };
     let platform = tokio::task::spawn_blocking(move || Platform::found(&setup)).await??;
@@ -49,6 +51,7 @@ pub(crate) fn addresses(running: &Running, config: &Path, signer: Option<&str>) 
         "baseUrl": running.base_url,
         "paymentUrl": running.payment_url,
         "adminUrl": running.admin_url,
+        "families": {EVM_CHAIN.to_string(): "EVM", TRON_CHAIN.to_string(): "TVM"},
         "evm": running.evm_url,
         "tronFull": running.tron.full,
         "tronSolidity": running.tron.solidity,

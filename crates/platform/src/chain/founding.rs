@@ -12,7 +12,7 @@ use sandbox_chains::chain::{Chain as Blocks, Header, Settings};
 use sandbox_chains::evm::Evm;
 use sandbox_chains::node::Node;
 use sandbox_chains::state::State;
-use sandbox_chains::town::{Call, Founding, Ground, Town, wallet};
+use sandbox_chains::town::{Call, Founding, Ground, PLAN, Town, wallet};
 use sandbox_chains::tron::ledger::Ledger;
 use sandbox_chains::tron::{Tron, TronNode};
 use std::sync::Arc;
@@ -23,8 +23,12 @@ const LAG: u64 = 2;
 const EVM_HISTORY_MS: u64 = 120_000;
 /// The same of the TRON chain.
 const TRON_HISTORY_MS: u64 = 360_000;
+/// The number before that of the first subscription on Ethereum.
+const EVM_IDS: u64 = PLAN * 1_000_000;
 /// The number before that of the first subscription on TRON, so that no number is used on both chains.
 const TRON_IDS: u64 = 7_500_000;
+/// The distance between the first numbers of one seed and of the next: more than a sandbox ever gives.
+const SEED_IDS: u64 = 10_000_000_000;
 /// Coins of an account of the sandbox (wei): a million ether.
 const ETHER: u128 = 1_000_000_000_000_000_000_000_000;
 /// Coins of an account of the sandbox (sun): a hundred million TRX.
@@ -42,6 +46,8 @@ pub struct Setup {
     pub people: u64,
     /// The number of the one of them with a free month, from 1; 0 if nobody has.
     pub trial: u64,
+    /// Sandboxes with other seeds give other numbers to subscriptions.
+    pub seed: u64,
     /// When the newest block of the founding is made (ms since the epoch).
     pub now_ms: u64,
     /// When the chains begin, if they are to be made again from what is stored: Ethereum's genesis and TRON's (ms).
@@ -103,7 +109,7 @@ fn found_evm(setup: Setup) -> (Node<Evm>, EvmChain, Town) {
             state.account_mut(*who).balance += U256::from(ETHER);
         }
     });
-    let town = Town::found(&node, founding(setup, 18));
+    let town = Town::found_numbered(&node, founding(setup, 18), EVM_IDS + setup.seed * SEED_IDS);
     enrich(&node, &town);
     node.solidify();
     (node.clone(), EvmChain::new(node), town)
@@ -112,7 +118,7 @@ fn found_evm(setup: Setup) -> (Node<Evm>, EvmChain, Town) {
 fn found_tron(setup: Setup) -> (TronNode, TronChain, Town) {
     let began = setup.stored.map_or(setup.now_ms - TRON_HISTORY_MS, |[_, tron]| tron);
     let node = TronNode::new(Tron::default(), began, LAG, State::new(Ledger::default()));
-    let town = Town::found_numbered(&node, founding(setup, 6), TRON_IDS);
+    let town = Town::found_numbered(&node, founding(setup, 6), TRON_IDS + setup.seed * SEED_IDS);
     for who in rich(setup.people) {
         node.fund(who, TRX);
     }

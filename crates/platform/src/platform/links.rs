@@ -63,6 +63,7 @@ impl Platform {
             return Err(LinkError::Subscribed { user, plan, chain, number });
         }
         let urls = (wanted.redirect_url.as_str(), wanted.notify_url.as_str());
+        let earlier = self.store().links()?;
         let made = self.store().open_subscription(|id| {
             let subscription = Subscription {
                 id,
@@ -75,7 +76,7 @@ impl Platform {
                 notify_url: Some(wanted.notify_url.clone()),
                 created_ms: self.clock().now_ms(),
             };
-            (subscription, self.link(Purpose::Subscribe, id, urls))
+            (subscription, self.link(Purpose::Subscribe, earlier, id, urls))
         });
         // Those of the founding have no link: what is final of them is told to whoever takes callbacks now.
         self.store().set(CALLBACKS_URL, &wanted.notify_url)?;
@@ -102,18 +103,21 @@ impl Platform {
         if matches!(stage, Stage::Issued | Stage::Cancelled) {
             return Err(LinkError::NotActive { number: number.to_owned(), stage: stage.word() });
         }
-        let link = self.link(Purpose::Cancel, found.id, (redirect_url, notify_url));
+        let earlier = self.store().links()?;
+        let link = self.link(Purpose::Cancel, earlier, found.id, (redirect_url, notify_url));
         put_link(&self.store().lock(), &link)?;
         Ok(link)
     }
 
+    /// A link that `earlier` others were made before.
     fn link(
         &self,
         purpose: Purpose,
+        earlier: u64,
         subscribe_id: u64,
         (redirect_url, notify_url): (&str, &str),
     ) -> Link {
-        let seed = (purpose, subscribe_id, self.clock().now_ms(), self.clock().machine_ms());
+        let seed = (purpose, subscribe_id, self.clock().now_ms(), earlier);
         let token = keccak256(format!("{seed:?} {redirect_url} {}", self.credentials().secret));
         Link {
             token: hex::encode(&token[..20]),

@@ -218,6 +218,12 @@ impl Store {
         Ok(link)
     }
 
+    /// Returns the number of links that were ever made.
+    pub(crate) fn links(&self) -> Result<u64, Error> {
+        let count = "SELECT count(*) FROM links";
+        self.lock().query_row(count, [], |row| Ok(uint(row.get(0)?)))
+    }
+
     /// The subscription with an id.
     pub(crate) fn subscription(&self, id: u64) -> Result<Option<Subscription>, Error> {
         get(&self.lock(), id)
