@@ -147,7 +147,7 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     const body = Buffer.concat(parts).toString();
     const agent = request.headers['user-agent'] ?? '';
-    if (request.headers['x-pay-key'] && !/^merchant-(node|python|php)\/[0-9]+\.[0-9]+\.[0-9]+$/.test(agent)) faults.push(`no version: ${agent}`);
+    if (request.headers['x-pay-key'] && !/^merchant-(node|python|php|java)\/[0-9]+\.[0-9]+\.[0-9]+$/.test(agent)) faults.push(`no version: ${agent}`);
     let answer;
     if (request.url === '/faults') answer = [200, JSON.stringify(faults)];
     else if (request.url.startsWith('/impostor/')) answer = lie(request, body);
