@@ -52,8 +52,8 @@ test('the types name what is there, and no more', () => {
 test('the package is this file, in this version', () => {
   const { version, exports, files } = JSON.parse(readFileSync(new URL('package.json', import.meta.url)));
   assert.equal(version, VERSION);
-  assert.deepEqual(files, ['merchant.mjs', 'merchant.d.mts']);
-  assert.deepEqual(exports['.'], { types: './merchant.d.mts', default: './merchant.mjs' });
+  assert.deepEqual(files, ['merchant.mjs', 'merchant.d.mts', 'merchant.cjs', 'merchant.d.cts']);
+  assert.deepEqual(exports['.'].import, { types: './merchant.d.mts', default: './merchant.mjs' });
 });
 
 test('an answer is taken where it is proven, and nowhere else', () => {

@@ -293,7 +293,10 @@ final class Conflict extends CallError
     public int|string|null $withdrawId = null;
 }
 
-/** Where and as whom to call: what Platform and Signer share. */
+/**
+ * Where and as whom to call: what Platform and Signer share. $client: a PSR-18 client to call by, which has a time-out of its
+ * own and follows no redirects, with $requests and $streams, PSR-17 factories; without one PHP's own streams are used.
+ */
 final class Peer
 {
     public readonly string $url;
@@ -306,9 +309,15 @@ final class Peer
         private readonly int $tries = 4,
         private readonly float $pause = 0.5,
         private readonly ?\Closure $clock = null,
+        private readonly ?\Psr\Http\Client\ClientInterface $client = null,
+        private readonly ?\Psr\Http\Message\RequestFactoryInterface $requests = null,
+        private readonly ?\Psr\Http\Message\StreamFactoryInterface $streams = null,
     ) {
         if ($url === '' || $key === '' || $secret === '') {
             throw new \InvalidArgumentException('url, key and secret are needed');
+        }
+        if ($client !== null && ($requests === null || $streams === null)) {
+            throw new \InvalidArgumentException('a PSR-18 client needs PSR-17 factories of requests and streams');
         }
         $this->url = rtrim($url, '/');
     }
@@ -318,28 +327,11 @@ final class Peer
     {
         $timestamp = (string) $this->now();
         $sign = sign($this->secret, $timestamp, $method, $pathAndQuery, $body);
-        $headers = ['User-Agent: merchant-php/' . VERSION, "X-PAY-KEY: {$this->key}", "X-PAY-TIMESTAMP: $timestamp", "X-PAY-SIGN: $sign", 'Connection: close'];
+        $fields = ['User-Agent' => 'merchant-php/' . VERSION, 'X-PAY-KEY' => $this->key, 'X-PAY-TIMESTAMP' => $timestamp, 'X-PAY-SIGN' => $sign];
         if ($method === 'POST') {
-            $headers[] = 'Content-Type: application/json';
+            $fields['Content-Type'] = 'application/json';
         }
-        $http = ['method' => $method, 'header' => $headers, 'content' => $body, 'timeout' => $this->timeout, 'ignore_errors' => true, 'follow_location' => 0, 'protocol_version' => 1.1];
-        // Of what goes wrong with a connection, the cause is told first and the consequence last.
-        $why = [];
-        set_error_handler(static function (int $_, string $words) use (&$why): bool {
-            $why[] = preg_replace(['/\Afile_get_contents\([^)]*\): /', '/\s+/'], ['', ' '], $words);
-            return true;
-        });
-        try {
-            $text = file_get_contents($this->url . $pathAndQuery, false, stream_context_create(['http' => $http]));
-        } finally {
-            restore_error_handler();
-        }
-        $answered = $http_response_header ?? [];
-        if ($text === false || !preg_match('/\AHTTP\/\S+ ([0-9]{3})/', $answered[0] ?? '', $line)) {
-            throw new CallError("no answer from {$this->url}: " . ($why === [] ? 'nothing came' : implode('; ', $why)));
-        }
-        $status = (int) $line[1];
-        $headers = self::fields($answered);
+        [$status, $headers, $text] = $this->client === null ? $this->byStreams($method, $pathAndQuery, $fields, $body) : $this->byClient($method, $pathAndQuery, $fields, $body);
         $wait = $headers['retry-after'] ?? '';
         $wait = preg_match('/\A[0-9]{1,9}\z/', $wait) ? (int) $wait : null;
         $off = $this->clockOff($signed, $status, $headers['date'] ?? '');
@@ -361,6 +353,49 @@ final class Peer
         $most = is_int($most) ? $most : null;
         $refused = fn (): CallError => new CallError(($envelope->msg ?? '') . " (code {$envelope->code}, HTTP $status)$off", $status, $envelope->code, $wait, $most);
         return [$status, $envelope, $refused];
+    }
+
+    /** One request by PHP's own streams: status, headers, body. */
+    private function byStreams(string $method, string $pathAndQuery, array $fields, string $body): array
+    {
+        $headers = ['Connection: close'];
+        foreach ($fields as $name => $value) {
+            $headers[] = "$name: $value";
+        }
+        $http = ['method' => $method, 'header' => $headers, 'content' => $body, 'timeout' => $this->timeout, 'ignore_errors' => true, 'follow_location' => 0, 'protocol_version' => 1.1];
+        // Of what goes wrong with a connection, the cause is told first and the consequence last.
+        $why = [];
+        set_error_handler(static function (int $_, string $words) use (&$why): bool {
+            $why[] = preg_replace(['/\Afile_get_contents\([^)]*\): /', '/\s+/'], ['', ' '], $words);
+            return true;
+        });
+        try {
+            $text = file_get_contents($this->url . $pathAndQuery, false, stream_context_create(['http' => $http]));
+        } finally {
+            restore_error_handler();
+        }
+        $answered = $http_response_header ?? [];
+        if ($text === false || !preg_match('/\AHTTP\/\S+ ([0-9]{3})/', $answered[0] ?? '', $line)) {
+            throw new CallError("no answer from {$this->url}: " . ($why === [] ? 'nothing came' : implode('; ', $why)));
+        }
+        return [(int) $line[1], self::fields($answered), $text];
+    }
+
+    /** One request by the client that was given: status, headers, body. */
+    private function byClient(string $method, string $pathAndQuery, array $fields, string $body): array
+    {
+        $request = $this->requests->createRequest($method, $this->url . $pathAndQuery);
+        foreach ($fields as $name => $value) {
+            $request = $request->withHeader($name, $value);
+        }
+        try {
+            $answer = $this->client->sendRequest($request->withBody($this->streams->createStream($body)));
+            $text = (string) $answer->getBody();
+        } catch (\Psr\Http\Client\ClientExceptionInterface | \RuntimeException $why) {
+            throw new CallError("no answer from {$this->url}: {$why->getMessage()}");
+        }
+        $headers = array_map(fn (array $values): string => implode(', ', $values), array_change_key_case($answer->getHeaders()));
+        return [$answer->getStatusCode(), $headers, $text];
     }
 
     /** Calls again while what failed passes by itself; not if $final says that it is of no use. */

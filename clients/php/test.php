@@ -3,6 +3,7 @@
 
 declare(strict_types=1);
 
+require __DIR__ . '/psr.php';
 require __DIR__ . '/merchant.php';
 
 use Merchant\Conflict;
@@ -195,6 +196,20 @@ function nobody(): void
     same(str_contains($result['open'][0]['why'], 'Connection refused'), true, 'and it is said why');
 }
 
+/** The same by a client that the application has. */
+function injected(string $stub): void
+{
+    [$client, $factory] = [new \Client(), new \Factory()];
+    $peer = fn (string $url): Peer => new Peer($url, 'php', 'the secret of the clients', tries: 2, pause: 0.01, client: $client, requests: $factory, streams: $factory);
+    same((new Signer($peer($stub)))->status('a/b?c'), [], 'an answer is proven');
+    same((new Platform($peer($stub)))->chains()[0]->chainId, 139, 'chains');
+    same($client->requests >= 2, true, 'by the client that was given');
+    $before = $client->requests;
+    $result = (new Signer($peer('http://127.0.0.1:1')))->bill([(object) ['subscribeId' => 1, 'chainId' => 139]], [139 => 'EVM']);
+    same([count($result['open']), $client->requests - $before], [1, 2], 'nobody there is no verdict, and is asked again');
+    throws(\InvalidArgumentException::class, fn () => new Peer($stub, 'k', 's', client: $client), 'a client without factories');
+}
+
 function sandbox(\stdClass $sandbox): void
 {
     $signer = new Signer(new Peer($sandbox->signer->url, $sandbox->signer->key, $sandbox->signer->secret));
@@ -217,6 +232,6 @@ package();
 bodies();
 json();
 nobody();
-getenv('STUB') ? [calls(getenv('STUB')), interfaces(getenv('STUB')), impostor(getenv('STUB')), clocks(getenv('STUB'))] : print("calls skipped: no \$STUB\n");
+getenv('STUB') ? [calls(getenv('STUB')), interfaces(getenv('STUB')), impostor(getenv('STUB')), injected(getenv('STUB')), clocks(getenv('STUB'))] : print("calls skipped: no \$STUB\n");
 getenv('SANDBOX') ? sandbox(json_decode(getenv('SANDBOX'))) : print("sandbox skipped: no \$SANDBOX\n");
 echo "ok\n";

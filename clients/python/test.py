@@ -1,6 +1,8 @@
 """The Python client against the vectors, the stub ($STUB) and, where one runs, the sandbox ($SANDBOX)."""
 
+import ast
 import base64
+import inspect
 import json
 import os
 import pathlib
@@ -70,10 +72,24 @@ class Events(unittest.TestCase):
 
 
 class Package(unittest.TestCase):
-    def test_the_package_is_this_file_in_this_version(self):
+    def test_the_package_is_this_one_in_this_version(self):
         text = (pathlib.Path(__file__).parent / "pyproject.toml").read_text("utf-8")
         self.assertIn(f'\nversion = "{merchant.__version__}"\n', text)
-        self.assertIn('\npy-modules = ["merchant"]\n', text)
+        self.assertIn('\npackages = ["merchant"]\n', text)
+
+    def test_the_types_name_what_is_there(self):
+        types = ast.parse(pathlib.Path(merchant.__file__).with_suffix(".pyi").read_text("utf-8"))
+        for one in types.body:
+            if not isinstance(one, (ast.ClassDef, ast.FunctionDef)) or not hasattr(merchant, one.name):
+                self.assertTrue(not isinstance(one, ast.FunctionDef), getattr(one, "name", ""))
+                continue
+            real = getattr(merchant, one.name)
+            if isinstance(one, ast.FunctionDef):
+                self.assertEqual([arg.arg for arg in one.args.args], list(inspect.signature(real).parameters), one.name)
+                continue
+            named = {method.name for method in one.body if isinstance(method, ast.FunctionDef)}
+            self.assertLessEqual({name for name in vars(real) if not name.startswith("_")}, named | {"withdraw_id"}, one.name)
+            self.assertTrue(all(hasattr(real, name) for name in named), one.name)
 
 
 class Json(unittest.TestCase):

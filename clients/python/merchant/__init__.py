@@ -1,4 +1,4 @@
-"""The merchant's side of the interface in one file, for Python 3.9 and later, without dependencies.
+"""The merchant's side of the interface, for Python 3.9 and later, without dependencies.
 
 sign, verify_callback   the signature of requests and callbacks
 event_key               the name of the event of a callback, the same for each of its deliveries
