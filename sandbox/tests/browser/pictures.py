@@ -1,9 +1,10 @@
-"""Takes the pictures of docs/pages.md from what the browser tests have left: python3 pictures.py SCREENSHOTS FOLDER.
+"""Takes the pictures of docs/pages.md and of the README from what the browser tests have left: python3 pictures.py SCREENSHOTS FOLDER.
 
-Each is cut to its beginning, and made small by pngquant.
+Each PNG is cut to its beginning, and made small by pngquant.
 """
 
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -55,6 +56,9 @@ def top(data, rows):
 
 def main(screenshots, folder):
     os.makedirs(folder, exist_ok=True)
+    terminal = os.path.join(screenshots, "terminal.svg")
+    if os.path.exists(terminal):
+        shutil.copy(terminal, folder)
     for name, kept in PICTURES.items():
         source = os.path.join(screenshots, f"{name}.png")
         if not os.path.exists(source):

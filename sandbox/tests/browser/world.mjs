@@ -15,7 +15,7 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '.
 export const require = createRequire(join(root, 'tests', 'node', 'package.json'));
 const { chromium } = require('playwright-core');
 
-const SCREENSHOTS = process.env.SCREENSHOTS ?? join(root, 'target', 'screenshots');
+export const SCREENSHOTS = process.env.SCREENSHOTS ?? join(root, 'target', 'screenshots');
 /** How long a page may take to say what it should on a busy machine (ms). */
 export const PATIENCE = 60_000;
 /** The widths at which every page is looked at: a desk and a small phone (CSS px). */
