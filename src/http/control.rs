@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::{Family, PlatformChainId, SubscribeId, spell_address};
 use config::{Caller, Rights};
-use engine::{NoVerdict, SigningLanes};
+use engine::{NoVerdict, NotDone, SigningLanes};
 use journal::{PersonsWord, Resolution, Switch, Unresolved};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -115,14 +115,14 @@ async fn settle(
     let (billing, why, at_ms) = (found.billing, found.why, door.engine.journal.now_ms());
     let by = by.label.clone();
     let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms };
-    let told = door.engine.resolve(finding).await.map_err(HttpReply::NoVerdict)?;
-    Ok(match told {
+    Ok(match door.engine.resolve(finding).await {
         Ok(resolved) => {
             let word = if resolved.repeated { "resolved so before" } else { "resolved" };
             let report = super::status::report(door, &resolved.billing);
             envelope(StatusCode::OK, 1, word.to_owned(), report)
         }
-        Err(why) => {
+        Err(NotDone::NoVerdict(why)) => return Err(HttpReply::NoVerdict(why)),
+        Err(NotDone::Refused(why)) => {
             let status = match why {
                 Unresolved::NoBilling(_) | Unresolved::NotInIt { .. } => StatusCode::NOT_FOUND,
                 Unresolved::NoReason => StatusCode::BAD_REQUEST,
@@ -214,9 +214,10 @@ async fn set(
         return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
     }
     drop(chains);
-    let told =
-        door.engine.set_paused(switch, &by.label, why).await.map_err(HttpReply::NoVerdict)?;
-    told.map_err(|other| HttpReply::TurnedAway(TurnedAway::OtherPause(other)))?;
+    door.engine.set_paused(switch, &by.label, why).await.map_err(|not| match not {
+        NotDone::Refused(other) => HttpReply::TurnedAway(TurnedAway::OtherPause(other)),
+        NotDone::NoVerdict(why) => HttpReply::NoVerdict(why),
+    })?;
     report(door, &by.rights).await
 }
 

@@ -53,6 +53,27 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, warn};
 
+/// Why an instruction of a person was not carried out.
+#[derive(Debug)]
+pub enum NotDone<E> {
+    /// It does not fit the journal, for this reason.
+    Refused(E),
+    /// It could not be judged.
+    NoVerdict(NoVerdict),
+}
+
+impl<E> From<NoVerdict> for NotDone<E> {
+    fn from(why: NoVerdict) -> Self {
+        Self::NoVerdict(why)
+    }
+}
+
+impl<E> From<JournalError> for NotDone<E> {
+    fn from(error: JournalError) -> Self {
+        Self::NoVerdict(error.into())
+    }
+}
+
 /// All lanes of this process.
 #[derive(Debug)]
 pub struct Engine {
@@ -98,38 +119,31 @@ impl Engine {
         switch: Switch,
         by: &str,
         why: Option<String>,
-    ) -> Result<Result<(), OtherPause>, NoVerdict> {
+    ) -> Result<(), NotDone<OtherPause>> {
         let (chains, done): (Vec<PlatformChainId>, _) = match &switch {
             Switch::Pause(chains) => (chains.clone(), "paused: nothing new is signed"),
             Switch::Resume(pauses) => (pauses.keys().copied().collect(), "resumed"),
         };
         let lanes = self.lanes();
         if let Some(unknown) = chains.iter().find(|chain| !lanes.of_chains.contains_key(chain)) {
-            return Err(NoVerdict::UnknownChain(*unknown));
+            return Err(NoVerdict::UnknownChain(*unknown).into());
         }
         let since_ms = self.journal.now_ms();
         let now = Pause { by: by.to_owned(), since_ms, why: why.clone() };
-        let told = self.journal.set_paused(switch, now).await?;
-        if told.is_ok() {
-            let chains = chains.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            warn!(chains, by, why, "{done}");
-        }
-        Ok(told)
+        self.journal.set_paused(switch, now).await?.map_err(NotDone::Refused)?;
+        let chains = chains.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        warn!(chains, by, why, "{done}");
+        Ok(())
     }
 
     /// Takes the word of a person where the chain has none.
-    pub async fn resolve(
-        &self,
-        finding: PersonsWord,
-    ) -> Result<Result<Resolved, Unresolved>, NoVerdict> {
+    pub async fn resolve(&self, finding: PersonsWord) -> Result<Resolved, NotDone<Unresolved>> {
         self.journal.ready()?;
         let (subscription, by) = (finding.subscribe.0, finding.by.clone());
         let word = finding.resolution.word();
-        let told = self.journal.resolve(finding).await?;
-        if let Ok(resolved) = &told {
-            warn!(batch = resolved.billing.batch.0, subscription, by, "resolved as {word}");
-        }
-        Ok(told)
+        let resolved = self.journal.resolve(finding).await?.map_err(NotDone::Refused)?;
+        warn!(batch = resolved.billing.batch.0, subscription, by, "resolved as {word}");
+        Ok(resolved)
     }
 
     /// The sums of today of all accounts of a chain.
