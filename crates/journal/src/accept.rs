@@ -1,10 +1,10 @@
 //! Billing through another contract, or by another name of its periods: by a person's word, since what was charged
 //! before is forgotten by it.
 
-use super::commit::next_batch;
-use super::networks::{self, ContractKey, naming_text};
-use super::sql::{Database, OptionalExtension as _, SqlError, SqlResult, params};
-use super::{Journal, JournalError, columns, history};
+use crate::commit::next_batch;
+use crate::networks::{self, ContractKey, naming_text};
+use crate::sql::{Database, OptionalExtension as _, SqlError, SqlResult, params};
+use crate::{Journal, JournalError, columns, history};
 use alloy::primitives::Address;
 use billing::{PeriodNaming, PlatformChainId};
 use serde_json::json;

@@ -7,25 +7,23 @@ mod batches;
 mod small_tables;
 mod sums;
 
-use super::backup::AuditWatch;
-use super::files::Files;
-use super::history::HistoryRow;
-use super::open::{self, OpenError};
-use super::profiles::ProfileAudit;
-use super::rename::Renames;
-use super::sql::{Database, SqlError, SqlResult};
-use super::{Journal, migrate, shape, spend};
+use crate::history::HistoryRow;
+use crate::model::HistoryHead;
+use crate::profiles::ProfileAudit;
+use crate::rename::Renames;
+use crate::spend;
+use crate::sql::{Database, SqlResult};
 use batches::BatchAudit;
 use serde_json::Value;
 use small_tables::SmallTables;
 use std::borrow::Cow;
-use std::fmt;
-use std::path::Path;
-use std::str::FromStr;
 use sums::Sums;
 
 /// After how many rows whoever watches an audit is told.
 const WATCHED: u64 = 10_000;
+
+/// Told from time to time how many rows of the history are looked at, and of how many.
+pub type AuditWatch<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
 
 /// The findings of an audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,65 +34,6 @@ pub struct Audit {
     pub head: HistoryHead,
     /// The faults found; empty if there are none.
     pub faults: Vec<String>,
-}
-
-/// The extent of a history. Kept elsewhere, it proves later that nothing before it was changed or cut off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HistoryHead {
-    /// The last row's number, from 1 on; 0 where there is none.
-    pub row: u64,
-    /// Its digest, hex: 64 digits, or the first of them where a person kept no more.
-    pub digest: String,
-}
-
-impl fmt::Display for HistoryHead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.row, self.digest)
-    }
-}
-
-/// The error for a text that is no head of a history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a head is ROW:DIGEST, as `audit` prints it and the log tells it, with 8 to 64 hex digits")]
-pub struct NoHead;
-
-impl FromStr for HistoryHead {
-    type Err = NoHead;
-
-    fn from_str(text: &str) -> Result<Self, NoHead> {
-        let (row, digest) = text.split_once(':').ok_or(NoHead)?;
-        let digest = digest.to_ascii_lowercase();
-        let is_hex = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_hex || !(8..=64).contains(&digest.len()) {
-            return Err(NoHead);
-        }
-        let row = row.parse().ok().filter(|row| *row > 0).ok_or(NoHead)?;
-        Ok(Self { row, digest })
-    }
-}
-
-impl Journal {
-    /// Verifies the journal at `path`, which no process may have open, and that each of `kept` is a row of
-    /// it. A copy of one that is open will do. Nothing is changed.
-    pub fn audit(path: &Path, kept: &[HistoryHead]) -> Result<Audit, OpenError> {
-        Self::audit_watched(path, kept, &mut |_, _| {})
-    }
-
-    /// The same. `watch` is told from time to time how many rows of the history are looked at, and of how many.
-    pub fn audit_watched(
-        path: &Path,
-        kept: &[HistoryHead],
-        watch: AuditWatch<'_>,
-    ) -> Result<Audit, OpenError> {
-        let conn = open::read(&Files::at(path))?;
-        let mut look = || {
-            let shape: Option<String> = shape::fault(&conn, migrate::newest(migrate::STEPS))?;
-            let mut audit = watched(&*conn, kept, watch)?;
-            audit.faults.extend(shape.map(|problem| format!("the file {problem}")));
-            Ok::<_, SqlError>(audit)
-        };
-        look().map_err(|e| open::unanswered(path, &e))
-    }
 }
 
 /// Verifies everything.
@@ -160,7 +99,7 @@ impl Walk<'_> {
         let mut select = self.conn.prepare_cached(page)?;
         let mut rows = select.query([after])?;
         let mut next = None;
-        while let Some(row) = rows.next()? {
+        while let Some(row) = rows.next_row()? {
             let (event, body): (String, String) = (row.get(2)?, row.get(3)?);
             let read =
                 HistoryRow { seq: row.get(0)?, at_ms: row.get(1)?, event: &event, body: &body };

@@ -1,11 +1,16 @@
 //! Backups of a journal, made beside whoever has it open by SQLite's own online backup, and put in its place when
 //! it is lost.
 
-use super::audit::{Audit, HistoryHead};
-use super::files::{Files, beside, give_name, make};
-use super::open::{self, OpenError};
-use super::seen::{self, CopyContents, SeenCopy};
-use super::{Journal, regular};
+use crate::audit::{Audit, AuditWatch};
+use crate::files::{Files, beside, give_name, make};
+use crate::model::HistoryHead;
+use crate::not_copied::NotCopied;
+use crate::not_copied::{at, remove, remove_all};
+use crate::open::{self};
+use crate::open_error;
+use crate::open_error::OpenError;
+use crate::seen::{self, CopyContents};
+use crate::{Journal, backup_directory};
 use config::JournalConfig;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
@@ -20,58 +25,6 @@ const PAGES: i32 = 256;
 
 /// The time for which the disk is left to others after that.
 pub(super) const PAUSE: Duration = Duration::from_millis(2);
-
-/// Why a journal was not copied, or a copy not put in place. Nothing was changed.
-#[derive(Debug, thiserror::Error)]
-pub enum NotCopied {
-    /// There is something in its place.
-    #[error(
-        "there is already a file at {0}, and no copy ever replaces one: move it elsewhere, and keep it"
-    )]
-    InPlace(PathBuf),
-    /// The copy could not be made.
-    #[error("the journal could not be copied: {0}")]
-    Fault(#[from] rusqlite::Error),
-    /// The process that makes it ends.
-    #[error("the copy was not finished, because this process ends")]
-    Stopped,
-    /// The copy is not a journal that can be used.
-    #[error(transparent)]
-    Unusable(#[from] OpenError),
-    /// The copy contradicts itself.
-    #[error("the copy is not kept, because it does not hold: {}", .0.join("; "))]
-    Faulty(Vec<String>),
-    /// A directory has several copies, the longest first.
-    #[error(
-        "there is more than one copy. Name the one that is meant: of one history the first, which goes furthest\n{}",
-        shown(.0)
-    )]
-    Several(Vec<SeenCopy>),
-    /// There is none of that name.
-    #[error(
-        "there is no file at {0}: name a file that `merchant-signer backup` made, or a directory of \
-         backups (journal.backup_dir)"
-    )]
-    NoCopy(PathBuf),
-    /// A directory has none.
-    #[error("there is no backup of a journal in {0}")]
-    None(PathBuf),
-    /// The system does not allow it.
-    #[error("{path}: {problem}")]
-    Io {
-        /// The location.
-        path: PathBuf,
-        /// The answer that was given.
-        problem: io::Error,
-    },
-}
-
-fn shown(copies: &[SeenCopy]) -> String {
-    copies.iter().map(|copy| format!("  {copy}")).collect::<Vec<_>>().join("\n")
-}
-
-/// Told from time to time how many rows of the history are looked at, and of how many.
-pub type AuditWatch<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
 
 impl Journal {
     /// Copies the journal at `from`, whether a process has it open or not, to the new file `to`: audited
@@ -102,7 +55,7 @@ impl Journal {
 
     /// The copy that is meant: a file, or the only one in a directory of backups.
     pub fn the_copy(from: &Path) -> Result<PathBuf, NotCopied> {
-        if from.is_dir() { regular::only_backup(from) } else { Ok(from.to_owned()) }
+        if from.is_dir() { backup_directory::only_backup(from) } else { Ok(from.to_owned()) }
     }
 
     /// Looks at a copy, and changes nothing.
@@ -155,13 +108,6 @@ pub(super) type BetweenSteps<'a> = &'a dyn Fn() -> Result<(), NotCopied>;
 /// The name of a copy that is not known to be whole.
 fn unfinished(to: &Path) -> PathBuf {
     beside(to, ".part")
-}
-
-/// Takes away a database and what SQLite has written beside it.
-pub(super) fn remove_all(path: &Path) {
-    for ending in ["", "-journal", "-wal", "-shm"] {
-        remove(&beside(path, ending));
-    }
 }
 
 /// Makes an audited copy beside `to`.
@@ -220,7 +166,7 @@ fn whole_copy(from: &Path, part: &Path, pause: BetweenSteps<'_>) -> Result<(), N
 fn integrity(path: &Path) -> Result<(), OpenError> {
     let conn = open::read(&Files::at(path))?;
     let looked = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
-    match looked.map_err(|e| open::refused(path, &e))? {
+    match looked.map_err(|e| open_error::refused(path, &e))? {
         well if well == "ok" => Ok(()),
         problem => Err(OpenError::NotWhole { path: path.to_owned(), problem }),
     }
@@ -236,14 +182,4 @@ fn name(to: &Path) -> Result<(), NotCopied> {
         }
         named => named.map_err(at(to)),
     }
-}
-
-/// Of a file that may not be there, and is in nobody's way if it stays.
-pub(super) fn remove(path: &Path) {
-    std::fs::remove_file(path).ok();
-}
-
-pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> NotCopied {
-    let path = path.to_owned();
-    move |problem| NotCopied::Io { path, problem }
 }

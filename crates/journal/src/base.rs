@@ -5,8 +5,8 @@
 //! old copy was noticed, where followers learn that the history has parted). Its digest goes on from the newest
 //! row that the file held then: what follows the file's own newest row has to be such a row, and the only one.
 
-use super::history::{self, HistoryRow};
-use super::sql::{Database, SqlResult};
+use crate::history::{self, HistoryRow};
+use crate::sql::{Database, SqlResult};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -66,7 +66,7 @@ pub(super) fn belonging(alone: &Connection, conn: &dyn Database) -> SqlResult<Be
     let mut rows = select.query([base.seq])?;
     let (mut last, mut before) = (base.seq, base.digest);
     let (mut found, mut first) = (Belonging::Unsaid, true);
-    while let Some(row) = rows.next()? {
+    while let Some(row) = rows.next_row()? {
         let (event, body): (String, String) = (row.get(2)?, row.get(3)?);
         let read = HistoryRow { seq: row.get(0)?, at_ms: row.get(1)?, event: &event, body: &body };
         let digest: Vec<u8> = row.get(4)?;

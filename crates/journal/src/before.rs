@@ -1,10 +1,10 @@
 //! The state that a batch is compared with in its commit. One question: on a server each is a round trip.
 
-use super::history::Newest;
-use super::pause::Pause;
-use super::spend::DaySums;
-use super::sql::{Database, Row, SqlError, SqlResult, params};
-use super::{AcceptError, Proposal, columns, requests};
+use crate::history::Newest;
+use crate::model::Pause;
+use crate::spend::DaySums;
+use crate::sql::{Database, Row, SqlError, SqlResult, params};
+use crate::{AcceptError, Proposal, columns, requests};
 use billing::{BatchId, InBlocks, LaneLoad};
 use policy::{Refusal, utc_day};
 
@@ -59,7 +59,7 @@ impl Before {
             matches!(proposal.in_blocks, InBlocks::Seen(_))
         ])?;
         let mut before: Option<Self> = None;
-        while let Some(row) = rows.next()? {
+        while let Some(row) = rows.next_row()? {
             let known = match &mut before {
                 Some(known) => known,
                 first => first.insert(Self::read(&row)?),
@@ -73,7 +73,7 @@ impl Before {
     }
 
     /// Checks that the lane takes the batch: the lane is not paused and has room, and the request's name is free.
-    /// The walls alone tell whether the lane is at the position that the batch was signed for.
+    /// The constraints alone tell whether the lane is at the position that the batch was signed for.
     pub(super) fn admits(&self, proposal: &Proposal) -> Result<(), AcceptError> {
         if let Some(pause) = &self.pause {
             return Err(Refusal::paused(proposal.origin.lane.chain, &pause.to_string()).into());

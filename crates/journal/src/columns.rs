@@ -1,8 +1,9 @@
 //! Columns to values and back. A value that makes no sense is an error, never a guess; numbers that do
 //! not fit their column are an error of the database library.
 
-use super::Resolution;
-use super::sql::{Row, SqlError, SqlResult};
+use crate::Resolution;
+use crate::model::LineOutcome;
+use crate::sql::{Row, SqlError, SqlResult};
 use alloy::primitives::{Address, B256, U256};
 use billing::{
     AttemptKind, BatchState, CallEnding, ChargeTerms, ClaimState, FailCode, Family, ItemOutcome,
@@ -12,15 +13,6 @@ use rusqlite::types::{Type, ValueRef};
 use spans::SpanPlace;
 use std::borrow::Cow;
 use strum::IntoEnumIterator;
-
-/// The outcome of one subscription of a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LineOutcome {
-    /// The batch ended, and its final transaction tells this of the subscription.
-    Told(ItemOutcome),
-    /// The batch ended and charged nobody.
-    Released,
-}
 
 /// The columns of an outcome.
 pub(super) struct OutcomeWords<'a> {

@@ -1,77 +1,17 @@
 //! The records that are written before anything is sent, each in one transaction: a lane opened, a batch accepted,
 //! another attempt added to it.
 
-use super::before::Before;
-use super::columns::{kind_word, period_text};
-use super::history::ClaimPlace;
-use super::sql::{Database, OptionalExtension as _, Row, SqlResult, Statement, Wall, params};
-use super::{AcceptError, Durable, Sealed, history, profiles, requests, rows, spend};
-use alloy::primitives::{Address, B256};
-use billing::{
-    AskedBy, Attempt, AttemptKind, Attempts, BatchId, InBlocks, Item, NamedRequest, Period,
-    PlatformChainId, RequestId, Slot,
-};
-use policy::Count;
+use crate::before::Before;
+use crate::columns::{kind_word, period_text};
+use crate::history::ClaimPlace;
+use crate::model::{Addition, LaneId, Origin, Proposal};
+use crate::sql::{Constraint, Database, OptionalExtension as _, Row, SqlResult, Statement, params};
+use crate::{AcceptError, Durable, Sealed, history, profiles, requests, rows, spend};
+use alloy::primitives::B256;
+use billing::{AskedBy, Attempt, AttemptKind, Attempts, BatchId, Item, Period, RequestId, Slot};
 use rusqlite::types::ToSql;
-use serde_json::{Value, json};
+use serde_json::json;
 use spans::SpanPlace;
-use std::sync::Arc;
-
-/// One signing account on one chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LaneId {
-    /// The chain.
-    pub chain: PlatformChainId,
-    /// The account that signs.
-    pub signer: Address,
-}
-
-/// The origin of a batch: a lane, and the contract that it bills through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The lane.
-    pub lane: LaneId,
-    /// The billing contract.
-    pub contract: Address,
-}
-
-impl Origin {
-    /// Returns the place in the world of the batch at `position`, as the history records it.
-    pub(super) fn place(&self, position: u64) -> Value {
-        json!({"chain": self.lane.chain.0, "contract": self.contract, "signer": self.lane.signer,
-               "position": position})
-    }
-}
-
-/// A batch that is signed for its lane's expected position, and lacks that position and its claims.
-#[derive(Debug)]
-pub struct Proposal {
-    /// The origin of the batch.
-    pub origin: Origin,
-    /// The profile that it is signed by, as text.
-    pub profile: Arc<str>,
-    /// The request, where its caller gave it a name.
-    pub request: Option<NamedRequest>,
-    /// The batches that the answer names besides the new one: they hold the rest of the request.
-    pub earlier: Vec<BatchId>,
-    /// The caller; none if nobody has to sign requests.
-    pub caller: Option<AskedBy>,
-    /// The span of the request, where somebody follows traces.
-    pub trace: Option<SpanPlace>,
-    /// The lane's batches that are in a block.
-    pub in_blocks: InBlocks,
-    /// The number of batches beside those that may wait for a block: see
-    /// [`LaneLoad::full`](billing::LaneLoad::full).
-    pub window: u64,
-    /// The amounts that the batch adds to the sums of the day.
-    pub counts: Vec<Count>,
-    /// The timestamp of the chain's newest final block, Unix seconds: guards end by it.
-    pub chain_time: u64,
-    /// Now, Unix ms.
-    pub at_ms: i64,
-    /// The batch's charges, in the order of the contract call, and the transaction that charges them.
-    pub sealed: Sealed,
-}
 
 /// Takes the position that was signed for, the claims and the signature; nothing of it when anything
 /// fails, or when the lane is at another position.
@@ -100,8 +40,10 @@ pub(super) fn accept(
         trace: proposal.trace,
     };
     insert_batch(conn, &new, at_ms)?;
-    conn.prepare_cached(ADVANCE)?
-        .queue_against(Wall::Place, params![lane.chain.0, lane.signer.as_slice(), position])?;
+    conn.prepare_cached(ADVANCE)?.queue_expecting(
+        Constraint::Place,
+        params![lane.chain.0, lane.signer.as_slice(), position],
+    )?;
     if let Some(request) = request {
         let named: Vec<BatchId> = proposal.earlier.iter().copied().chain([batch]).collect();
         requests::write(conn, request, &named)?;
@@ -135,23 +77,6 @@ pub(super) fn accept(
     let (contract, profile) = (origin.contract, proposal.profile);
     let attempts = Attempts::new(Durable(attempt));
     Ok(Slot { batch, position, contract, profile, accepted_ms: at_ms, items, attempts })
-}
-
-/// Another attempt for a batch, signed for the batch's own position and charges.
-#[derive(Debug)]
-pub struct Addition {
-    /// The batch.
-    pub batch: BatchId,
-    /// The number that it gets. A batch that has come further meanwhile gets none.
-    pub seq: u32,
-    /// The attempt's effect when it lands.
-    pub kind: AttemptKind,
-    /// The most that the attempt may cost, for the sum of the day.
-    pub fee: Count,
-    /// Now, Unix ms.
-    pub at_ms: i64,
-    /// The transaction.
-    pub sealed: Sealed,
 }
 
 /// Adds an attempt in the batch's own place. None when the batch has ended or has this attempt.
@@ -278,8 +203,8 @@ pub(super) fn insert_batch(conn: &dyn Database, new: &NewBatch<'_>, at_ms: i64) 
                             caller_key, trace, state, accepted_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'open', ?11)",
     )?
-    .queue_against(
-        Wall::Place,
+    .queue_expecting(
+        Constraint::Place,
         params![
             new.batch.0,
             lane.chain.0,
@@ -306,7 +231,7 @@ fn insert_claims(
     let freed = release_expired_guards(conn, origin, items, proposal.chain_time)?;
     for (index, item) in items.iter().enumerate() {
         let new = NewClaim { batch, index, origin, item, live: true };
-        new.insert(conn, |insert, claim| insert.queue_against(Wall::Claim, claim))?;
+        new.insert(conn, |insert, claim| insert.queue_expecting(Constraint::Claim, claim))?;
         new.keep_payer(conn)?;
     }
     Ok(freed)

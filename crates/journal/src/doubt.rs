@@ -1,9 +1,9 @@
 //! Lanes in doubt: the journal was restored from an old copy, so what they have sent since is
 //! forgotten. That is kept in the journal itself until it is learnt, however often it is opened.
 
-use super::columns::hash;
-use super::sql::{BindValues, Database, OptionalExtension as _, Row, SqlResult, params};
-use super::{Journal, JournalError, LaneId, history};
+use crate::columns::hash;
+use crate::sql::{BindValues, Database, OptionalExtension as _, Row, SqlResult, params};
+use crate::{Journal, JournalError, LaneId, history};
 use alloy::primitives::B256;
 use serde_json::json;
 

@@ -1,37 +1,20 @@
 //! The ends of batches, and the handling of transactions that the journal did not know.
 
-use super::columns::outcome_words;
-use super::commit::{
-    NewBatch, NewClaim, Origin, advance, insert_batch, insert_learnt, is_taken, next_batch,
+use crate::columns::outcome_words;
+use crate::commit::{
+    NewBatch, NewClaim, advance, insert_batch, insert_learnt, is_taken, next_batch,
     release_expired_guards,
 };
-use super::rows::origin_of;
-use super::sql::{Database, SqlResult, params};
-use super::{history, passing, spend};
+use crate::model::{Origin, Settlement};
+use crate::rows::origin_of;
+use crate::sql::{Database, SqlResult, params};
+use crate::{history, passing, spend};
 use alloy::primitives::B256;
 use billing::{
     BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, TakenAsTold,
     TxRecord, Verdict,
 };
 use serde_json::json;
-
-/// The end of a batch, to be written down.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settlement {
-    /// Which batch.
-    pub batch: BatchId,
-    /// The outcome.
-    pub verdict: Verdict,
-    /// The time that charges without a period stay claimed after the block that decided, chain time, s.
-    pub guard_s: u64,
-}
-
-impl Settlement {
-    /// Until when charges without a period stay claimed, chain time, s.
-    fn guard_until(&self) -> u64 {
-        self.verdict.block().time.saturating_add(self.guard_s)
-    }
-}
 
 /// Writes down how batches ended. Those that had ended already stay as they are.
 pub(super) fn settle_all(conn: &dyn Database, ends: &[Settlement], at_ms: i64) -> SqlResult<()> {

@@ -1,6 +1,6 @@
 //! Why the journal did not do what it was asked for.
 
-use super::{Misbound, SqlError, Wall};
+use crate::{Constraint, Misbound, SqlError};
 use policy::Refusal;
 
 /// Why the journal gave no answer. Every variant means: nothing was written.
@@ -86,11 +86,11 @@ pub enum AcceptError {
 
 impl From<SqlError> for AcceptError {
     fn from(error: SqlError) -> Self {
-        let SqlError::RanInto(wall) = error else { return Self::Journal(error.into()) };
-        match wall {
-            Wall::Place => Self::Moved,
-            Wall::Claim => Self::Claimed,
-            Wall::Session => Self::Journal(error.into()),
+        let SqlError::Violates(constraint) = error else { return Self::Journal(error.into()) };
+        match constraint {
+            Constraint::Place => Self::Moved,
+            Constraint::Claim => Self::Claimed,
+            Constraint::Session => Self::Journal(error.into()),
         }
     }
 }

@@ -4,9 +4,9 @@
 //! history. When an older copy was put back, the places that its followers had reached are not in it, or
 //! are other rows: they go on where the copies part, and hear again what they may have heard otherwise.
 
-use super::rename::Renames;
-use super::sql::{Database, OptionalExtension as _, Row, SqlResult};
-use super::{Billing, Journal, JournalError, Recorded, gas, gates, rows};
+use crate::rename::Renames;
+use crate::sql::{Database, OptionalExtension as _, Row, SqlResult};
+use crate::{Billing, Journal, JournalError, Recorded, gas, gates, rows};
 use alloy::primitives::{Address, B256};
 use billing::{AttemptKind, BatchId, PlatformChainId};
 use serde::Deserialize;
@@ -192,7 +192,7 @@ pub(super) fn step(
     let sql = "SELECT seq, at_ms, event, body, digest FROM history WHERE seq > ?1 ORDER BY seq";
     let mut select = conn.prepare_cached(sql)?;
     let mut rows = select.query([start])?;
-    while let Some(row) = rows.next()? {
+    while let Some(row) = rows.next_row()? {
         if looked == STEP || told.len() == limit || charges >= CHARGES {
             return Ok(Ok(FeedStep { told, reached, more: true }));
         }

@@ -1,7 +1,7 @@
 //! The files of a journal: the database, and its high-water mark beside it.
 
-use super::held::{HeldFile, Lock};
-use super::open::{OpenError, refused, unwritable};
+use crate::held::{HeldFile, Lock};
+use crate::open_error::{OpenError, refused, unwritable};
 use config::JournalConfig;
 use host::owner_only::open_to_everybody;
 use rusqlite::config::DbConfig;

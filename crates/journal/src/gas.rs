@@ -1,7 +1,7 @@
 //! Low gas money of a lane, as a matter of record: followers of the history hear of it.
 
-use super::sql::{Database, SqlResult};
-use super::{Journal, JournalError, LaneId, history};
+use crate::sql::{Database, SqlResult};
+use crate::{Journal, JournalError, LaneId, history};
 use serde_json::json;
 
 /// The word for it in the history.

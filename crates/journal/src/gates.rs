@@ -1,7 +1,7 @@
 //! The gates of lanes for new work, as a matter of record: followers of the history hear of them.
 
-use super::sql::{Database, SqlResult};
-use super::{Journal, JournalError, LaneId, history};
+use crate::sql::{Database, SqlResult};
+use crate::{Journal, JournalError, LaneId, history};
 use serde_json::json;
 
 /// The word for it in the history.

@@ -4,7 +4,7 @@
 //! whoever works on a journal holds a lock of the system on the file besides, which those who only copy leave
 //! alone. The lock is the file's, not the name's, and ends with the process.
 
-use super::open::{OpenError, unwritable};
+use crate::open_error::{OpenError, unwritable};
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;

@@ -1,10 +1,10 @@
 //! The history: one row for every step, each carrying the hash of the one before it, so that what
 //! was written can be shown not to have been changed since.
 
-use super::columns::{kind_word, period_text};
-use super::spend::{Added, Corrected};
-use super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
-use super::{HistoryHead, Origin};
+use crate::columns::{kind_word, period_text};
+use crate::model::{Added, Corrected};
+use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
+use crate::{HistoryHead, Origin};
 use alloy::primitives::B256;
 use billing::{
     AskedBy, Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord,

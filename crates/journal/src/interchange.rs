@@ -2,11 +2,10 @@
 //! docs/claims-format.md. Importing only adds: what the file names is treated as if it had been learnt
 //! from the chain.
 
-use super::columns::LineOutcome;
-use super::networks::ContractKey;
-use super::record::{Billing, Line};
-use super::sql::{Database, SqlError, SqlResult};
-use super::{
+use crate::model::{Billing, Line, LineOutcome};
+use crate::networks::ContractKey;
+use crate::sql::{Database, SqlError, SqlResult};
+use crate::{
     Binding, Journal, JournalError, LaneId, Network, Origin, Resolution, Settlement, commit, doubt,
     end, history, networks, resolve, rows, takers,
 };

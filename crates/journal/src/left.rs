@@ -1,9 +1,9 @@
 //! The accounts that have signed here, whatever is configured, and what they have left to do: so that
 //! nothing is open that nobody follows, and nothing forgotten by an old copy that nobody looks for.
 
-use super::columns::address;
-use super::sql::{Database, SqlResult, params};
-use super::{Binding, Journal, JournalError, LaneId, Misbound, Network, networks};
+use crate::columns::address;
+use crate::sql::{Database, SqlResult, params};
+use crate::{Binding, Journal, JournalError, LaneId, Misbound, Network, networks};
 use billing::PlatformChainId;
 
 /// A lane that the journal knows.

@@ -2,13 +2,15 @@
 
 mod accept;
 mod audit;
+mod audit_file;
 mod backup;
+mod backup_directory;
 mod base;
 mod before;
 mod columns;
 mod commit;
+mod disk;
 mod doubt;
-mod durable;
 mod end;
 mod error;
 mod feed;
@@ -20,12 +22,16 @@ mod history;
 mod instances;
 mod interchange;
 mod ledger;
+mod ledger_filter;
 mod left;
 mod link;
 mod mark;
 mod migrate;
+mod model;
 mod networks;
+mod not_copied;
 mod open;
+mod open_error;
 mod passing;
 mod past;
 mod pause;
@@ -33,7 +39,6 @@ mod place;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod profiles;
-mod record;
 mod refusals;
 mod regular;
 mod rename;
@@ -41,9 +46,7 @@ mod requests;
 mod resolve;
 mod room;
 mod rows;
-mod seal;
 mod seen;
-mod setup;
 mod shape;
 mod spend;
 mod sql;
@@ -55,47 +58,42 @@ mod work;
 mod writer;
 
 pub use accept::{Accepting, NotAccepted};
-pub use audit::{Audit, HistoryHead, NoHead};
-pub use backup::{AuditWatch, NotCopied};
-pub use columns::LineOutcome;
-pub use commit::{Addition, LaneId, Origin, Proposal};
+pub use audit::{Audit, AuditWatch};
+pub use disk::Disk;
 pub use doubt::LearntUpTo;
-pub use durable::Durable;
-pub use end::Settlement;
 pub use error::{AcceptError, JournalError};
 pub use feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
 pub use gas::GasNote;
 pub use gates::GateNote;
-pub use instances::Instance;
 pub use interchange::{Exported, Imported, NotImported};
-pub use ledger::{
-    FullLedger, LedgerEntry, LedgerFilter, LedgerLine, LedgerLines, LedgerOrder, LedgerPlace,
-    PlaceInBatch, REFUSED,
-};
+pub use ledger::{FullLedger, LedgerEntry, LedgerLine, LedgerLines, REFUSED};
+pub use ledger_filter::{LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch};
 pub use left::KnownLane;
 #[cfg(feature = "postgres")]
 pub use migrate::Steps;
-pub use networks::{Binding, Misbound, Network};
-pub use open::OpenError;
-pub use past::{FailedBilling, Past};
-pub use pause::{OtherPause, Pause, Switch};
+pub use model::{
+    Addition, Billing, Binding, Durable, FailedBilling, HistoryHead, Instance, LaneId, Line,
+    LineOutcome, Misbound, Network, NoHead, Origin, OtherPause, Past, Pause, PersonsWord, Proposal,
+    Recorded, Resolution, Resolved, Sealed, Settlement, Setup, Switch, Unresolved,
+};
+pub use not_copied::NotCopied;
+pub use open_error::OpenError;
 pub use place::{backups_share_the_disk, mark_shares_the_disk};
 #[cfg(feature = "postgres")]
-pub use postgres::{Migrated, ServerConfig, ServerFault};
-pub use record::{Billing, Line, Recorded};
+pub use postgres::{Migrated, ServerConfig};
 pub use refusals::{KeptRefusal, Refusals, RefusedRequest, Unkept};
 pub use regular::RegularBackups;
 pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
-pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
 pub use rows::ClaimScope;
-pub use seal::Sealed;
 pub use seen::{CopyContents, SeenCopy};
-pub use setup::Setup;
 pub use spend::Spent;
-pub use sql::{SqlError, Wall};
+pub use sql::{
+    BindValues, Constraint, Database, Found, Mapped, OptionalExtension, Params, Row, ServerFault,
+    ServerReply, ServerStatement, SqlError, SqlResult, Statement,
+};
 pub use standby::{Standby, StandbySight, Turn};
-pub use writer::{Disk, Figures, Served, Writer};
+pub use writer::{Figures, Served, Writer};
 
 use alloy::primitives::B256;
 use billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
@@ -106,7 +104,7 @@ use link::Link;
 use networks::Renamed;
 use parking_lot::RwLock;
 use policy::Count;
-use sql::Database;
+
 use start::Begun;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,51 +5,15 @@
 //! journal whose newest start the mark does not name belongs to another line of events than the mark:
 //! one of the two was put back. A journal with fewer rows of history than its mark was put back, too.
 
-use super::files::Files;
-use super::sql::{Database, SqlResult, params};
-use super::writer::Disk;
+use crate::disk::Disk;
+use crate::files::Files;
+use crate::model::BootId;
+use crate::sql::{Database, SqlResult, params};
 use host::clock::Clock;
 use std::fmt;
 
 /// The greatest age of a mark while the journal is written, ms.
 const EVERY_MS: u64 = 1_000;
-
-/// The id of a start of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BootId([u8; 16]);
-
-impl fmt::Display for BootId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
-    }
-}
-
-impl BootId {
-    /// These random bytes.
-    pub(super) fn new(id: [u8; 16]) -> Self {
-        Self(id)
-    }
-
-    /// One that was never used.
-    #[cfg(feature = "postgres")]
-    pub(super) fn random() -> std::io::Result<Self> {
-        let mut id = [0; 16];
-        getrandom::getrandom(&mut id)?;
-        Ok(Self(id))
-    }
-
-    /// Its bytes.
-    #[cfg(feature = "postgres")]
-    pub(super) fn bytes(self) -> [u8; 16] {
-        self.0
-    }
-
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let mut id = [0; 16];
-        hex::decode_to_slice(text, &mut id).ok()?;
-        Some(Self(id))
-    }
-}
 
 /// The progress of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 //!
 //! A step that was released is never changed. docs/versions.md says what is promised.
 
-use super::history;
-use super::sql::SqlResult;
+use crate::history;
+use crate::sql::SqlResult;
 use rusqlite::Connection;
 use serde_json::json;
 

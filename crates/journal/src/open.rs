@@ -1,175 +1,29 @@
 //! Opening the journal: an existing database, held by this process alone, of the version that this
 //! program writes.
 
-use super::files::{self, Files};
-use super::held::HeldFile;
-use super::mark::{self, HighWaterMark};
-use super::migrate::Migration;
-use super::networks::Renamed;
-use super::past::CLOCKS_MS;
-use super::sql::SqlError;
-use super::start::Start;
-use super::writer::{Disk, Job, Real, Writer};
-use super::{Figures, Journal, doubt, migrate, pause, shape, whole};
+use crate::disk::{Disk, Real};
+use crate::files::{self, Files};
+use crate::held::HeldFile;
+use crate::mark::{self, HighWaterMark};
+use crate::migrate::Migration;
+use crate::networks::Renamed;
+use crate::open_error::OpenError;
+use crate::open_error::{refused, unanswered, unwritable};
+use crate::past::CLOCKS_MS;
+use crate::sql::SqlError;
+use crate::start::Start;
+use crate::writer::{Job, Writer};
+use crate::{Figures, Journal, doubt, migrate, pause, shape, whole};
 use config::JournalConfig;
 use host::clock::Clock;
 use parking_lot::RwLock;
 use rusqlite::Connection;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// Marks the file as a journal of ours: "SIGN".
 const APPLICATION_ID: i64 = 0x5349_474E;
-
-/// Why the journal was not opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// There is no file.
-    #[error(
-        "there is no journal at {0}: run `merchant-signer init` once for a new installation. If \
-         this installation has billed before, restore its journal instead: a lost journal is the \
-         one way left to charge a customer twice"
-    )]
-    Missing(PathBuf),
-    /// There is a file already.
-    #[error("there is already a file at {0}: a journal is never replaced")]
-    Exists(PathBuf),
-    /// Another process has it open.
-    #[error("another process holds the journal at {0}: one Signer to one journal")]
-    Held(PathBuf),
-    /// Everybody on this machine can change it.
-    #[error(
-        "everybody on this machine can write {path} (mode {mode:04o}), and so have charges forgotten: run \
-         `chmod o-w` on it"
-    )]
-    Loose {
-        /// The file or its directory.
-        path: PathBuf,
-        /// Its mode.
-        mode: u32,
-    },
-    /// The file is something else.
-    #[error("{0} is not a journal of the Signer")]
-    Foreign(PathBuf),
-    /// A newer program has written it.
-    #[error(
-        "the journal at {path} is of version {found}, and this program knows versions up to {known}: \
-         start the newer Signer again. Nothing was changed"
-    )]
-    Newer {
-        /// The location.
-        path: PathBuf,
-        /// The file's version.
-        found: i64,
-        /// The newest version that this program knows.
-        known: i64,
-    },
-    /// It is from before the first version that is kept.
-    #[error(
-        "the journal at {path} is of version {found}, from before the first version that is kept \
-         ({oldest}): let the program that wrote it run until nothing is open, put the file away, make \
-         a new journal with `merchant-signer init`, and do not post a period again that the old one \
-         has charged. Nothing was changed"
-    )]
-    Unkept {
-        /// The location.
-        path: PathBuf,
-        /// The file's version.
-        found: i64,
-        /// The oldest version that can be opened.
-        oldest: i64,
-    },
-    /// An older program has written it, and nobody may change it now.
-    #[error(
-        "the journal at {path} is of version {found}, and this program reads version {known}: start the \
-         Signer on it first, which brings it to that version, or use the program that wrote it. Nothing \
-         was changed"
-    )]
-    Older {
-        /// The location.
-        path: PathBuf,
-        /// The file's version.
-        found: i64,
-        /// The version that this program reads.
-        known: i64,
-    },
-    /// Somebody has changed its tables, indices or triggers.
-    #[error(
-        "the journal at {path} is not as the Signer makes it: it {problem}. Whoever did that could also have \
-         released claims: put the newest copy back that there is, and find out who it was. Nothing was \
-         changed"
-    )]
-    Altered {
-        /// The location.
-        path: PathBuf,
-        /// The difference from the journal that the Signer makes.
-        problem: String,
-    },
-    /// The file and its log do not belong together, or one of them is damaged.
-    #[error(
-        "the journal at {path} is not whole: {problem}. If another copy of it was put in its place, \
-         delete {path}-wal and {path}-shm, which belong to the file that was there before, and start \
-         again. Otherwise put the newest copy back that there is, without them. Nothing was changed"
-    )]
-    NotWhole {
-        /// The location.
-        path: PathBuf,
-        /// The mismatch that was found.
-        problem: String,
-    },
-    /// It is of an older version, and its disk is too full to bring it to this one.
-    #[error(
-        "the journal at {path} is of version {found}, and its disk has no room to bring it to version \
-         {known}, without which this program cannot read it: make room, or start the program that wrote \
-         it, which follows what is open meanwhile. Nothing was changed"
-    )]
-    NoRoomToMigrate {
-        /// The location.
-        path: PathBuf,
-        /// The file's version.
-        found: i64,
-        /// The version of this program.
-        known: i64,
-    },
-    /// The directory of the mark is gone.
-    #[error(
-        "the directory of the mark {0} does not exist: mount its disk, or correct journal.mark_path"
-    )]
-    NoPlaceForMark(PathBuf),
-    /// The database library is too old or was built without what is needed.
-    #[error("the database does not offer what the journal needs: {0}")]
-    Unsuitable(String),
-    /// A server keeps the journal, and it cannot be used.
-    #[cfg(feature = "postgres")]
-    #[error("the journal at {place} cannot be used: {problem}")]
-    Server {
-        /// The server and the database.
-        place: String,
-        /// Why, and what can be done.
-        problem: String,
-    },
-    /// A server keeps the journal, and this program was built without what speaks to one.
-    #[error("this build cannot use a journal on a server: it needs the feature `postgres`")]
-    NotBuiltIn,
-    /// A file is the journal, and this works on one on a server.
-    #[error("the journal is a file, and this works on one on a PostgreSQL server: {0}")]
-    InFile(&'static str),
-    /// A server keeps the journal, and this works on one in a file.
-    #[error("the journal is on a PostgreSQL server, and this works on one in a file: {0}")]
-    OnServer(&'static str),
-    /// A server keeps the journal, and somebody has to make its tables.
-    #[error("the journal is on a PostgreSQL server: {0}")]
-    NoOwner(&'static str),
-    /// The disk is full, read-only or broken, or the permissions do not allow it.
-    #[error("the journal at {path} cannot be used: {problem}")]
-    Unwritable {
-        /// The location.
-        path: PathBuf,
-        /// The system's message.
-        problem: String,
-    },
-}
 
 impl Journal {
     /// Opens an existing journal for this process alone, on the machine's own clock.
@@ -367,33 +221,4 @@ fn version(path: &Path, conn: &Connection) -> Result<i64, OpenError> {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
     Ok(found)
-}
-
-/// The same of what was asked in the journal's own SQL.
-pub(super) fn unanswered(path: &Path, error: &SqlError) -> OpenError {
-    match error {
-        SqlError::Sqlite(error) => refused(path, error),
-        #[cfg(feature = "postgres")]
-        SqlError::Server(fault) => {
-            OpenError::Server { place: path.display().to_string(), problem: fault.to_string() }
-        }
-        SqlError::RanInto(wall) => unwritable(path, wall),
-    }
-}
-
-pub(super) fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
-    match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
-            OpenError::Held(path.to_owned())
-        }
-        Some(rusqlite::ErrorCode::NotADatabase) => OpenError::Foreign(path.to_owned()),
-        Some(rusqlite::ErrorCode::DatabaseCorrupt) => {
-            OpenError::NotWhole { path: path.to_owned(), problem: error.to_string() }
-        }
-        _ => unwritable(path, error),
-    }
-}
-
-pub(super) fn unwritable(path: &Path, problem: &dyn std::fmt::Display) -> OpenError {
-    OpenError::Unwritable { path: path.to_owned(), problem: problem.to_string() }
 }

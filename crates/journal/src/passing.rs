@@ -1,8 +1,8 @@
 //! Claims that pass to a charge which was learnt from the chain while another batch held it. The learnt one
 //! waits until no claim on the same charge outlasts its own, and then holds it: in the commit that frees it.
 
-use super::history::{self, ClaimPlace};
-use super::sql::{Database, Row, SqlResult, params};
+use crate::history::{self, ClaimPlace};
+use crate::sql::{Database, Row, SqlResult, params};
 use billing::BatchId;
 use serde_json::json;
 

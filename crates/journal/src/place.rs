@@ -1,16 +1,17 @@
 //! A journal where the configuration says that it is: in a file, or on a server.
 
-use super::audit::{Audit, HistoryHead};
-use super::backup::AuditWatch;
-use super::files::{Files, share_a_disk};
-use super::open::OpenError;
 #[cfg(feature = "postgres")]
-use super::postgres::{Migrated, ServerAndOwner, ServerConfig, to_server};
-use super::standby::Turn;
-use super::{Journal, Setup};
-use config::{BackupPlan, DatabaseUrl, JournalConfig, JournalPlace};
+use crate::postgres::{Migrated, ServerAndOwner, ServerConfig, to_server};
 #[cfg(feature = "postgres")]
 use host::clock::Clock;
+
+use crate::audit::{Audit, AuditWatch};
+use crate::files::{Files, share_a_disk};
+use crate::model::HistoryHead;
+use crate::open_error::OpenError;
+use crate::standby::Turn;
+use crate::{Journal, Setup};
+use config::{BackupPlan, DatabaseUrl, JournalConfig, JournalPlace};
 
 /// The error for a copy to a server without an owner of the tables.
 const NO_OWNER: OpenError = OpenError::NoOwner(

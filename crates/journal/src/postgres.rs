@@ -17,6 +17,7 @@ mod reader;
 mod roll;
 mod session;
 mod standby;
+mod statement;
 mod steps;
 mod telling;
 mod tls;
@@ -24,19 +25,19 @@ mod token;
 mod transfer;
 mod writer;
 
-pub use super::sql::ServerFault;
-pub(crate) use question::{ServerQuestion, ServerReply};
 pub(crate) use session::Session;
 pub use steps::Migrated;
+pub(crate) use token::Token;
 pub(super) use transfer::{ServerAndOwner, to_file, to_server};
 
-use super::backup::AuditWatch;
-use super::files::find_place_for_mark;
-use super::mark::{self as boots, BootId};
-use super::open::OpenError;
-use super::sql::SqlError;
-use super::standby::Turn;
-use super::{Audit, HistoryHead, Journal, Setup, Steps, audit, migrate};
+use crate::audit::AuditWatch;
+use crate::files::find_place_for_mark;
+use crate::mark as boots;
+use crate::model::BootId;
+use crate::open_error::OpenError;
+use crate::sql::SqlError;
+use crate::standby::Turn;
+use crate::{Audit, HistoryHead, Journal, Setup, Steps, audit, migrate};
 use begin::{begin, reach_for, serve};
 use config::{JournalConfig, JournalServer};
 use hold::HOLD_SOON;
@@ -46,7 +47,6 @@ use session::Committed;
 use standby::stand_by;
 use std::path::PathBuf;
 use std::time::Duration;
-pub(crate) use token::Token;
 
 /// Time that a starting Signer waits for a Signer that is just ending before it stands by and listens.
 const STAND_BY_SOON: Duration = Duration::from_millis(500);

@@ -1,10 +1,10 @@
 //! The profiles of contracts at the time when batches were signed. A batch names its own profile, so that its
 //! transaction is read by the meaning that its charges and events had then.
 
-use super::columns::address;
-use super::history::HistoryRow;
-use super::sql::{Database, SqlResult, params};
-use super::{Origin, history};
+use crate::columns::address;
+use crate::history::HistoryRow;
+use crate::sql::{Database, SqlResult, params};
+use crate::{Origin, history};
 use alloy::primitives::Address;
 use billing::PlatformChainId;
 use serde_json::{Value, json};

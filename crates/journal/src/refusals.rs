@@ -4,9 +4,9 @@
 
 mod sheet;
 
-use super::files::{Space, space};
-use super::ledger::{LedgerFilter, LedgerOrder, LedgerPlace};
-use super::sql::{SqlError, SqlResult};
+use crate::files::{Space, space};
+use crate::ledger_filter::{LedgerFilter, LedgerOrder, LedgerPlace};
+use crate::sql::{SqlError, SqlResult};
 use alloy::primitives::{B256, U256};
 use billing::{
     BatchId, CallerLabel, ChargeTerms, FailCode, Family, Period, PlanId, PlatformChainId, Refused,

@@ -1,13 +1,14 @@
 //! Backups that a running Signer makes of its journal by itself, by a thread of its own: every so often one, whole
 //! and audited, in a directory of which the newest are kept.
 
-use super::backup::{NotCopied, PAUSE, at, back_up, remove, remove_all};
-use super::files::Files;
-use super::seen::SeenCopy;
-use super::writer::{Figures, Job};
-use super::{Journal, history, open};
+use crate::backup::{PAUSE, back_up};
+use crate::backup_directory::{listed, made_ms, name, newest_ms};
+use crate::files::Files;
+use crate::not_copied::at;
+use crate::not_copied::{NotCopied, remove, remove_all};
+use crate::writer::{Figures, Job};
+use crate::{Journal, history, open};
 use config::BackupPlan;
-use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,9 +25,6 @@ const AGAIN: Duration = Duration::from_mins(1);
 
 /// Time that a process that ends waits for a backup to be given up.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The beginning and the end of a backup's name.
-const NAME: (&str, &str) = ("journal-", ".sqlite");
 
 /// The thread that makes backups of a journal.
 #[derive(Debug)]
@@ -157,58 +155,5 @@ impl Keeper {
         }));
         let asked = self.journal.jobs.blocking_send(look).is_ok();
         asked && matches!(told.blocking_recv(), Ok(Ok(true)))
-    }
-}
-
-/// Returns the name of a backup that is begun now: `journal-20261231T235959.123Z.sqlite`.
-fn name(now_ms: i64) -> String {
-    let (first, last) = NAME;
-    let now = Timestamp::from_millisecond(now_ms).unwrap_or_default();
-    format!("{first}{}{last}", now.strftime("%Y%m%dT%H%M%S%.3fZ"))
-}
-
-/// When a backup of that name was begun, Unix ms; none where it has another name.
-fn made_ms(path: &Path) -> Option<i64> {
-    let (first, last) = NAME;
-    let time = path.file_name()?.to_str()?.strip_prefix(first)?.strip_suffix(last)?;
-    Some(time.parse::<Timestamp>().ok()?.as_millisecond())
-}
-
-/// When the newest backup in a directory was begun, Unix ms.
-fn newest_ms(directory: &Path) -> Option<i64> {
-    listed(directory).ok()?.iter().filter_map(|path| made_ms(path)).max()
-}
-
-/// Backups in a directory, whole and in the making.
-fn listed(directory: &Path) -> Result<Vec<PathBuf>, NotCopied> {
-    let (first, last) = NAME;
-    let ours = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        name.is_some_and(|name| {
-            let name = name.strip_suffix(".part").unwrap_or(&name);
-            name.starts_with(first) && name.ends_with(last)
-        })
-    };
-    let found = || {
-        let all = std::fs::read_dir(directory)?.map(|entry| Ok(entry?.path()));
-        all.collect::<io::Result<Vec<_>>>()
-    };
-    Ok(found().map_err(at(directory))?.into_iter().filter(ours).collect())
-}
-
-/// The one backup in a directory.
-pub(super) fn only_backup(directory: &Path) -> Result<PathBuf, NotCopied> {
-    let mut whole = listed(directory)?;
-    whole.retain(|path| path.extension().is_some_and(|ending| ending == "sqlite"));
-    whole.sort();
-    match whole.pop() {
-        None => Err(NotCopied::None(directory.to_owned())),
-        Some(only) if whole.is_empty() => Ok(only),
-        Some(newest) => {
-            whole.push(newest);
-            let mut seen: Vec<SeenCopy> = whole.into_iter().map(SeenCopy::of).collect();
-            seen.sort_by_key(|copy| std::cmp::Reverse(copy.rows()));
-            Err(NotCopied::Several(seen))
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Moving a network to another id of the platform, deliberately and with all its claims.
 
-use super::sql::{Database, OptionalExtension as _, SqlError, SqlResult, params};
-use super::{Journal, JournalError, history};
+use crate::sql::{Database, OptionalExtension as _, SqlError, SqlResult, params};
+use crate::{Journal, JournalError, history};
 use billing::PlatformChainId;
 use serde_json::{Value, json};
 

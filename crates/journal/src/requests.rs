@@ -1,9 +1,9 @@
 //! The names that callers give to their requests: what each stands for, and the batches that answers to
 //! it have named.
 
-use super::rows::billing;
-use super::sql::{BindValues, Database, OptionalExtension as _, SqlResult, params};
-use super::{AcceptError, Billing, Journal, JournalError};
+use crate::rows::billing;
+use crate::sql::{BindValues, Database, OptionalExtension as _, SqlResult, params};
+use crate::{AcceptError, Billing, Journal, JournalError};
 use billing::{BatchId, CallerKey, NamedRequest};
 
 /// The standing of a request.

@@ -1,7 +1,7 @@
 //! The check that a commit would find room for the journal.
 
-use super::files::{Files, Space};
-use super::{Journal, JournalError};
+use crate::files::{Files, Space};
+use crate::{Journal, JournalError};
 
 impl Journal {
     /// Checks that a commit would find room; called before anything is signed.

@@ -1,13 +1,12 @@
 //! Rows to values.
 
-use super::columns::{
+use crate::columns::{
     address, claim_state, ending, garbage, hash, kind, number, outcome, period, period_text,
     resolved, span_place, state, terms,
 };
-use super::commit::{LaneId, Origin};
-use super::record::{Billing, Line, Recorded};
-use super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
-use super::{Durable, networks};
+use crate::model::{Billing, LaneId, Line, Origin, Recorded};
+use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
+use crate::{Durable, networks};
 use alloy::primitives::{Address, B256};
 use billing::{
     AskedBy, Attempt, Attempts, BatchId, BlockRef, CallerKey, CallerLabel, ChargeKey, Claim,

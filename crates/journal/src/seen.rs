@@ -1,11 +1,13 @@
 //! A journal copy's account of itself, read before the copy takes the place of a lost journal.
 
-use super::audit::HistoryHead;
-use super::columns::address;
-use super::files::Files;
-use super::history;
-use super::open::{self, OpenError};
-use super::sql::{Database, Row, SqlResult};
+use crate::columns::address;
+use crate::files::Files;
+use crate::history;
+use crate::model::HistoryHead;
+use crate::open::{self};
+use crate::open_error;
+use crate::open_error::OpenError;
+use crate::sql::{Database, Row, SqlResult};
 use alloy::primitives::Address;
 use jiff::Timestamp;
 use std::fmt;
@@ -67,7 +69,7 @@ impl fmt::Display for SeenCopy {
 /// Reads the content of the copy at `path`. The copy is not changed.
 pub(super) fn told(path: &Path) -> Result<CopyContents, OpenError> {
     let conn = open::read(&Files::at(path))?;
-    contents(&*conn).map_err(|e| open::unanswered(path, &e))
+    contents(&*conn).map_err(|e| open_error::unanswered(path, &e))
 }
 
 fn contents(conn: &dyn Database) -> SqlResult<CopyContents> {

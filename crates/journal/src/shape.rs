@@ -2,7 +2,7 @@
 //! index that is missing is a wall against charging twice that is missing, and a planted trigger could
 //! release claims in any commit.
 
-use super::migrate;
+use crate::migrate;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 

@@ -7,13 +7,13 @@
 //! A batch's counts are given back when it ends, to the day of the count, as far as the batch charged nobody. Fees
 //! stay counted: the fee paid is not known here, only the possible fee.
 
-use super::columns::number;
-use super::sql::{Database, OptionalExtension as _, SqlResult, params};
-use super::{AcceptError, LaneId, Proposal, rows};
+use crate::columns::number;
+use crate::model::{Added, Corrected, DayAmount};
+use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
+use crate::{AcceptError, LaneId, Proposal, rows};
 use alloy::primitives::U256;
 use billing::{BatchId, ItemOutcome, PlatformChainId};
 use policy::{Count, Unit, utc_day};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One sum, as it stands.
@@ -25,38 +25,10 @@ pub struct Spent {
     pub amount: U256,
 }
 
-/// The amount that a batch added to one sum, for the history.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Added {
-    pub(super) unit: String,
-    /// As in the column `counted.items`.
-    pub(super) items: String,
-    /// Decimal.
-    pub(super) amount: String,
-}
-
 impl Added {
     fn of(count: &Count, amount: U256) -> Self {
         Self { unit: count.unit.word(), items: places(count), amount: amount.to_string() }
     }
-}
-
-/// The changes that the end of a batch made in the sums of days, for the history.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Corrected {
-    /// Amounts that were counted, and not charged, or charged otherwise.
-    pub(super) given_back: Vec<DayAmount>,
-    /// Amounts that were charged otherwise than counted.
-    pub(super) counted: Vec<DayAmount>,
-}
-
-/// An amount in the sum of a day.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct DayAmount {
-    pub(super) day: i64,
-    pub(super) unit: String,
-    /// Decimal.
-    pub(super) amount: String,
 }
 
 /// Sums of one day, by their units.
@@ -159,7 +131,7 @@ fn of_chain(conn: &dyn Database, chain: PlatformChainId, day: i64) -> SqlResult<
                WHERE lane.chain = ?1";
     let mut select = conn.prepare_cached(sql)?;
     let mut rows = select.query(params![chain.0, day])?;
-    while let Some(row) = rows.next()? {
+    while let Some(row) = rows.next_row()? {
         sums.take_in(row.get(0)?, number(&row, 1)?, false);
     }
     Ok(sums)
@@ -339,14 +311,14 @@ pub(super) fn faults(conn: &dyn Database) -> SqlResult<Vec<String>> {
          FROM counted JOIN batch ON batch.id = counted.batch",
     )?;
     let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
+    while let Some(row) = rows.next_row()? {
         let net = number(&row, 4)?.saturating_sub(number(&row, 5)?);
         let sum = owed.entry((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)).or_default();
         *sum = sum.saturating_add(net);
     }
     let mut select = conn.prepare("SELECT chain, signer, day, unit, amount FROM spend")?;
     let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
+    while let Some(row) = rows.next_row()? {
         let sum: Sum = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
         let due = owed.entry(sum).or_default();
         *due = if *due == number(&row, 4)? { U256::ZERO } else { U256::MAX };

@@ -5,24 +5,23 @@
 //! NULL. A request that only one of the two understands goes through [`Database`], by name.
 
 mod error;
+mod fault;
+mod server;
 
-#[cfg(feature = "postgres")]
-pub use error::ServerFault;
-pub use error::{SqlError, Wall};
-pub(super) use rusqlite::params;
+pub use error::{Constraint, SqlError};
+pub use fault::ServerFault;
+pub(crate) use rusqlite::params;
+pub use server::{ServerReply, ServerStatement};
 
-#[cfg(feature = "postgres")]
-use super::postgres::{ServerQuestion, ServerReply, Session};
-#[cfg(feature = "postgres")]
-use rusqlite::types::Value;
-use rusqlite::types::{FromSql, ToSql, ValueRef};
+use rusqlite::types::{FromSql, ToSql, Value, ValueRef};
 use rusqlite::{CachedStatement, Connection};
+use std::fmt;
 
 /// The result of a statement.
-pub(super) type SqlResult<T> = Result<T, SqlError>;
+pub type SqlResult<T> = Result<T, SqlError>;
 
 /// The database in which the journal's statements run.
-pub(crate) trait Database {
+pub trait Database {
     /// A statement that is kept for the next time.
     fn prepare_cached(&self, sql: &str) -> SqlResult<Statement<'_>>;
 
@@ -79,12 +78,12 @@ impl Database for Connection {
 
 impl dyn Database + '_ {
     /// Runs a statement once; tells how many rows it changed.
-    pub(super) fn execute(&self, sql: &str, params: impl Params) -> SqlResult<usize> {
+    pub fn execute(&self, sql: &str, params: impl Params) -> SqlResult<usize> {
         self.prepare(sql)?.execute(params)
     }
 
     /// The first row of what a statement finds. It is an error where there is none.
-    pub(super) fn query_row<T>(
+    pub fn query_row<T>(
         &self,
         sql: &str,
         params: impl Params,
@@ -95,7 +94,7 @@ impl dyn Database + '_ {
 }
 
 /// The values of `?1`, `?2` and so on.
-pub(super) trait Params: Sized {
+pub trait Params: Sized {
     /// Has them used.
     fn bind<T>(self, run: impl FnOnce(&[&dyn ToSql]) -> T) -> T;
 }
@@ -125,74 +124,76 @@ impl<V: ToSql> Params for [V; 2] {
 }
 
 /// A statement, ready to run.
-pub(crate) enum Statement<'c> {
+pub enum Statement<'c> {
     /// One that SQLite keeps.
     Kept(CachedStatement<'c>),
     /// One that it does not.
     Once(rusqlite::Statement<'c>),
     /// One that a server is sent.
-    #[cfg(feature = "postgres")]
-    OnServer(&'c Session, ServerQuestion),
+    OnServer(Box<dyn ServerStatement + 'c>),
+}
+
+impl fmt::Debug for Statement<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Statement").finish_non_exhaustive()
+    }
 }
 
 impl Statement<'_> {
     /// Runs it; tells how many rows it changed.
-    pub(super) fn execute(&mut self, params: impl Params) -> SqlResult<usize> {
+    pub fn execute(&mut self, params: impl Params) -> SqlResult<usize> {
         params.bind(|values| match self {
             Self::Kept(kept) => Ok(kept.execute(values)?),
             Self::Once(once) => Ok(once.execute(values)?),
-            #[cfg(feature = "postgres")]
-            Self::OnServer(session, sql) => Ok(session.ask(sql.with(values)?)?.changed),
+            Self::OnServer(statement) => Ok(statement.ask(values)?.changed),
         })
     }
 
     /// Runs it before the next statement that is not queued, or in [`Database::flush`], which may tell that it
     /// failed.
-    pub(super) fn queue(&mut self, params: impl Params) -> SqlResult<()> {
+    pub fn queue(&mut self, params: impl Params) -> SqlResult<()> {
         params.bind(|values| match self {
-            #[cfg(feature = "postgres")]
-            Self::OnServer(session, sql) => session.queue(sql.with(values)?, None),
+            Self::OnServer(statement) => statement.queue(server::plain(values)?, None),
             Self::Kept(_) | Self::Once(_) => self.execute(values).map(drop),
         })
     }
 
     /// Queues a statement that has to change a row. If it changes none, or another row is in its place, the error
-    /// is `wall`.
-    pub(super) fn queue_against(&mut self, wall: Wall, params: impl Params) -> SqlResult<()> {
+    /// is the violated constraint.
+    pub fn queue_expecting(
+        &mut self,
+        constraint: Constraint,
+        params: impl Params,
+    ) -> SqlResult<()> {
         params.bind(|values| match self {
-            #[cfg(feature = "postgres")]
-            Self::OnServer(session, sql) => session.queue(sql.with(values)?, Some(wall)),
+            Self::OnServer(statement) => statement.queue(server::plain(values)?, Some(constraint)),
             Self::Kept(_) | Self::Once(_) => match self.execute(values) {
                 Ok(1) => Ok(()),
-                Ok(_) => Err(wall.into()),
-                Err(error) if error.is_at(wall) => Err(wall.into()),
+                Ok(_) => Err(constraint.into()),
+                Err(error) if error.violates(constraint) => Err(constraint.into()),
                 Err(error) => Err(error),
             },
         })
     }
 
     /// Returns true if the statement finds a row.
-    pub(super) fn exists(&mut self, params: impl Params) -> SqlResult<bool> {
-        Ok(self.query(params)?.next()?.is_some())
+    pub fn exists(&mut self, params: impl Params) -> SqlResult<bool> {
+        Ok(self.query(params)?.next_row()?.is_some())
     }
 
     /// The first row that it finds. It is an error where there is none.
-    pub(super) fn query_row<T>(
+    pub fn query_row<T>(
         &mut self,
         params: impl Params,
         read: impl FnOnce(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<T> {
         let mut rows = self.query(params)?;
-        let row = rows.next()?.ok_or(SqlError::NO_ROW)?;
+        let row = rows.next_row()?.ok_or(SqlError::NO_ROW)?;
         read(&row)
     }
 
     /// Returns the results of `read` for every row that the statement finds.
-    pub(super) fn query_map<T, F>(
-        &mut self,
-        params: impl Params,
-        read: F,
-    ) -> SqlResult<Mapped<'_, F>>
+    pub fn query_map<T, F>(&mut self, params: impl Params, read: F) -> SqlResult<Mapped<'_, F>>
     where
         F: FnMut(&Row<'_>) -> SqlResult<T>,
     {
@@ -200,13 +201,12 @@ impl Statement<'_> {
     }
 
     /// Every row that it finds.
-    pub(super) fn query(&mut self, params: impl Params) -> SqlResult<Found<'_>> {
+    pub fn query(&mut self, params: impl Params) -> SqlResult<Found<'_>> {
         params.bind(|values| match self {
             Self::Kept(kept) => Ok(Found::InFile(kept.query(values)?)),
             Self::Once(once) => Ok(Found::InFile(once.query(values)?)),
-            #[cfg(feature = "postgres")]
-            Self::OnServer(session, sql) => {
-                let rows = session.ask(sql.with(values)?)?.rows;
+            Self::OnServer(statement) => {
+                let rows = statement.ask(values)?.rows;
                 Ok(Found::OnServer(rows.into_iter(), Vec::new()))
             }
         })
@@ -214,21 +214,20 @@ impl Statement<'_> {
 
     /// Runs the statement for each of `all`, in order, and returns the results of `read` for the rows found. `ask`
     /// is given each of them, and hands over the values of `?1` and so on.
-    pub(super) fn query_each<A, T>(
+    pub fn query_each<A, T>(
         &mut self,
         all: impl IntoIterator<Item = A>,
         ask: impl Fn(A, BindValues<'_>) -> SqlResult<()>,
         mut read: impl FnMut(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<Vec<Vec<T>>> {
-        #[cfg(feature = "postgres")]
-        if let Self::OnServer(session, sql) = self {
-            let mut questions = Vec::new();
+        if let Self::OnServer(statement) = self {
+            let mut each = Vec::new();
             let mut put = |values: &[&dyn ToSql]| {
-                questions.push(sql.with(values)?);
+                each.push(server::plain(values)?);
                 Ok(())
             };
             all.into_iter().try_for_each(|one| ask(one, &mut put))?;
-            let replies = session.ask_all(questions)?.into_iter();
+            let replies = statement.run(each)?.into_iter();
             let read_all = |reply: ServerReply| {
                 reply.rows.iter().map(|row| read(&Row::OnServer(row))).collect()
             };
@@ -245,23 +244,27 @@ impl Statement<'_> {
 }
 
 /// Takes what stands for `?1`, `?2` and so on, once for each time that a statement runs.
-pub(super) type BindValues<'v> = &'v mut dyn FnMut(&[&dyn ToSql]) -> SqlResult<()>;
+pub type BindValues<'v> = &'v mut dyn FnMut(&[&dyn ToSql]) -> SqlResult<()>;
 
 /// The rows that a statement found.
-pub(super) enum Found<'s> {
+pub enum Found<'s> {
     /// SQLite looks for each when it is asked for.
     InFile(rusqlite::Rows<'s>),
     /// A server has sent all of them; the last one that was asked for is beside them.
-    #[cfg(feature = "postgres")]
     OnServer(std::vec::IntoIter<Vec<Value>>, Vec<Value>),
+}
+
+impl fmt::Debug for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Found").finish_non_exhaustive()
+    }
 }
 
 impl Found<'_> {
     /// The next row, while there is one.
-    pub(super) fn next(&mut self) -> SqlResult<Option<Row<'_>>> {
+    pub fn next_row(&mut self) -> SqlResult<Option<Row<'_>>> {
         match self {
             Self::InFile(rows) => Ok(rows.next()?.map(Row::InFile)),
-            #[cfg(feature = "postgres")]
             Self::OnServer(rows, current) => Ok(rows.next().map(|row| {
                 *current = row;
                 Row::OnServer(current)
@@ -271,44 +274,53 @@ impl Found<'_> {
 }
 
 /// The rows that a statement found, converted one after the other.
-pub(super) struct Mapped<'s, F> {
+pub struct Mapped<'s, F> {
     rows: Found<'s>,
     read: F,
+}
+
+impl<F> fmt::Debug for Mapped<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mapped").finish_non_exhaustive()
+    }
 }
 
 impl<T, F: FnMut(&Row<'_>) -> SqlResult<T>> Iterator for Mapped<'_, F> {
     type Item = SqlResult<T>;
 
     fn next(&mut self) -> Option<SqlResult<T>> {
-        let row = self.rows.next().transpose()?;
+        let row = self.rows.next_row().transpose()?;
         Some(row.and_then(|row| (self.read)(&row)))
     }
 }
 
 /// One row.
-pub(super) enum Row<'r> {
+pub enum Row<'r> {
     /// Of SQLite.
     InFile(&'r rusqlite::Row<'r>),
     /// Of a server.
-    #[cfg(feature = "postgres")]
     OnServer(&'r [Value]),
+}
+
+impl fmt::Debug for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Row").finish_non_exhaustive()
+    }
 }
 
 impl Row<'_> {
     /// The value of a column, counted from 0.
-    pub(super) fn get<T: FromSql>(&self, at: usize) -> SqlResult<T> {
+    pub fn get<T: FromSql>(&self, at: usize) -> SqlResult<T> {
         match self {
             Self::InFile(row) => Ok(row.get(at)?),
-            #[cfg(feature = "postgres")]
             Self::OnServer(_) => Ok(T::column_result(self.get_ref(at)?)?),
         }
     }
 
     /// The same, as it stands in the row.
-    pub(super) fn get_ref(&self, at: usize) -> SqlResult<ValueRef<'_>> {
+    pub fn get_ref(&self, at: usize) -> SqlResult<ValueRef<'_>> {
         match self {
             Self::InFile(row) => Ok(row.get_ref(at)?),
-            #[cfg(feature = "postgres")]
             Self::OnServer(values) => {
                 let value = values.get(at).ok_or(rusqlite::Error::InvalidColumnIndex(at))?;
                 Ok(value.into())
@@ -318,7 +330,7 @@ impl Row<'_> {
 }
 
 /// Found that need not be there.
-pub(super) trait OptionalExtension<T> {
+pub trait OptionalExtension<T> {
     /// None where there is no row.
     fn optional(self) -> SqlResult<Option<T>>;
 }

@@ -1,7 +1,8 @@
 //! A process that waits until the journal on its server is free: one serves at a time, and the others stand by.
 
-use super::instances::{Instance, Roll};
-use super::{Journal, OpenError};
+use crate::instances::Roll;
+use crate::model::Instance;
+use crate::{Journal, OpenError};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::oneshot;

@@ -1,10 +1,11 @@
 //! The start of a process on a journal, written into it before anything else. While the disk is full that
 //! cannot be: then the journal is read, nothing is written, and the start is tried again.
 
-use super::mark::{BootId, HighWaterMark};
-use super::sql::{SqlError, SqlResult};
-use super::writer::Disk;
-use super::{LaneId, base, doubt};
+use crate::disk::Disk;
+use crate::mark::HighWaterMark;
+use crate::model::BootId;
+use crate::sql::{SqlError, SqlResult};
+use crate::{LaneId, base, doubt};
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use std::sync::Arc;

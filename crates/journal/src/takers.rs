@@ -1,9 +1,9 @@
 //! The takers of batches' places that do not tell whom they charged, for the person who states it: transactions
 //! that nodes have shown, and places that no transaction used up.
 
-use super::commit::is_taken;
-use super::sql::{Database, OptionalExtension as _, SqlResult, params};
-use super::{Journal, JournalError, LaneId, history};
+use crate::commit::is_taken;
+use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
+use crate::{Journal, JournalError, LaneId, history};
 use alloy::primitives::B256;
 use billing::{BatchId, Landed};
 use serde::Deserialize;

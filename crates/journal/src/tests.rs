@@ -233,7 +233,7 @@ fn everything(conn: &dyn Database, tables: &[&str]) -> SqlResult<Vec<String>> {
     for table in tables {
         let mut select = conn.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2"))?;
         let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
+        while let Some(row) = rows.next_row()? {
             let values: Vec<_> = (0..).map_while(|column| row.get_ref(column).ok()).collect();
             all.push(format!("{table} {values:?}"));
         }

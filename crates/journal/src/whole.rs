@@ -1,10 +1,10 @@
 //! The check that a file that nobody closed is as its last process left it: made before the file is used, so that
 //! an old copy under the log of a newer file is never taken for the journal.
 
-use super::base::{self, Belonging};
-use super::files::Files;
-use super::sql::SqlResult;
-use super::{audit, migrate};
+use crate::base::{self, Belonging};
+use crate::files::Files;
+use crate::sql::SqlResult;
+use crate::{audit, migrate};
 use rusqlite::Connection;
 
 /// Returns the fault of the journal in `files`, of the version of this program or an older one, which `conn` reads;

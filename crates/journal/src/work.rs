@@ -1,8 +1,8 @@
 //! The work that a handle of the journal gives away: it is put in a queue, and answered by the thread that does it.
 
-use super::sql::{Database, SqlResult};
-use super::writer::{Job, RanWrite};
-use super::{Journal, JournalError};
+use crate::sql::{Database, SqlResult};
+use crate::writer::{Job, RanWrite};
+use crate::{Journal, JournalError};
 use tokio::sync::oneshot;
 
 impl Journal {

@@ -4,15 +4,15 @@
 //! COMMIT has returned; an error from COMMIT is neither yes nor no, so the process ends there and
 //! the next one reads what is on disk.
 
-use super::held::HeldFile;
-use super::sql::{Database, SqlResult};
-use super::start::Start;
-use super::{HistoryHead, base};
+use crate::disk::Disk;
+use crate::held::HeldFile;
+use crate::sql::{Database, SqlResult};
+use crate::start::Start;
+use crate::{HistoryHead, base};
 use parking_lot::Mutex;
 use prometheus_client::metrics::histogram::Histogram;
 use rusqlite::Connection;
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -100,43 +100,6 @@ impl Default for Figures {
         }
     }
 }
-
-/// The begin and the end of a transaction on disk. The program's disk uses the database's own; a simulated disk may
-/// be full, or end a commit with neither yes nor no.
-pub trait Disk: fmt::Debug + Send {
-    /// Begins a transaction. An error means that nothing will be written.
-    fn begin(&self, conn: &Connection) -> rusqlite::Result<()> {
-        conn.execute_batch("BEGIN IMMEDIATE")
-    }
-
-    /// Makes a transaction durable. After an error nobody knows what is on disk.
-    fn commit(&self, conn: &Connection) -> rusqlite::Result<()> {
-        conn.execute_batch("COMMIT")
-    }
-
-    /// Begins the transaction of a process's start, the first of all.
-    fn start(&self, conn: &Connection) -> rusqlite::Result<()> {
-        conn.execute_batch("BEGIN")
-    }
-
-    /// Returns true if another file in the place of the open one is recognized as another.
-    fn tells_files_apart(&self) -> bool {
-        true
-    }
-
-    /// A random id for a start of a process.
-    fn boot_id(&self) -> io::Result<[u8; 16]> {
-        let mut id = [0; 16];
-        getrandom::getrandom(&mut id).map_err(io::Error::other)?;
-        Ok(id)
-    }
-}
-
-/// The machine's disk.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Real;
-
-impl Disk for Real {}
 
 /// The result of serving the jobs that had waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! Each batch, against the rows of history that tell of it.
 
-use crate::columns::{LineOutcome, hash, outcome_words};
+use crate::columns::{hash, outcome_words};
 use crate::history::{Accepted, ClaimPlace, HistoryRow, Settled, attempt_body, transaction_digest};
-use crate::record::{Billing, Line, Recorded};
-use crate::spend::{Added, Corrected};
+use crate::model::{Added, Billing, Corrected, Line, LineOutcome, Recorded};
 use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
 use crate::{Resolution, passing, requests, rows};
 use alloy::primitives::B256;

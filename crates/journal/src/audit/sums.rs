@@ -3,7 +3,8 @@
 
 use crate::columns::number;
 use crate::history::HistoryRow;
-use crate::spend::{Added, Corrected, DayAmount, decimal};
+use crate::model::{Added, Corrected, DayAmount};
+use crate::spend::decimal;
 use crate::sql::{Database, SqlResult, params};
 use alloy::primitives::U256;
 use billing::BatchId;

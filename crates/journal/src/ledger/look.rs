@@ -1,8 +1,9 @@
 //! Which batches a step of the ledger looks at: one after the other, unless an index tells where the next one
 //! is in which something may be wanted.
 
-use super::{LedgerFilter, LedgerOrder, LedgerPlace, STEP};
 use crate::columns::hash;
+use crate::ledger::STEP;
+use crate::ledger_filter::{LedgerFilter, LedgerOrder, LedgerPlace};
 use crate::sql::{Database, SqlResult, params};
 use alloy::primitives::Address;
 use billing::{BatchId, CallerLabel, SubscribeId, TakenAsTold, UserHash};

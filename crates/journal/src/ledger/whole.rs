@@ -1,7 +1,8 @@
 //! Charges and refusals in one order: a refusal stands behind the batch that was the newest when it was
 //! written down.
 
-use super::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
+use crate::ledger::{LedgerEntry, LedgerStep};
+use crate::ledger_filter::{LedgerFilter, LedgerOrder, LedgerPlace};
 use crate::refusals::LedgerSpan;
 use crate::{Journal, JournalError, KeptRefusal, Refusals};
 use billing::BatchId;

@@ -1,13 +1,13 @@
 //! A process that serves says every second that it is there, on a session of its own: it waits for no commit, no
 //! disk and no standby of the server, and is not told of while the journal cannot be written.
 
-use super::super::instances::Company;
-use super::super::link::{Link, Use};
-use super::super::sql::SqlResult;
-use super::super::writer::Job;
-use super::ServerConfig;
-use super::roll::{self, EVERY, Oneself, SaidState};
-use super::session::Session;
+use crate::instances::Company;
+use crate::link::{Link, Use};
+use crate::postgres::ServerConfig;
+use crate::postgres::roll::{self, EVERY, Oneself, SaidState};
+use crate::postgres::session::Session;
+use crate::sql::SqlResult;
+use crate::writer::Job;
 use host::clock::Clock;
 use std::sync::Arc;
 use std::thread::sleep;

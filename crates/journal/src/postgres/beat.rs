@@ -1,6 +1,6 @@
 //! The wait of a thread for work, and the care for its session when there is none.
 
-use super::super::writer::Job;
+use crate::writer::Job;
 use std::io;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};

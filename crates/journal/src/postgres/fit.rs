@@ -1,7 +1,7 @@
 //! Checks that a server, its tables and the role fit a journal, and the words for the operator if they do not.
 
-use super::super::sql::{Database, OptionalExtension as _, ServerFault, SqlError, SqlResult};
-use super::Lost;
+use crate::postgres::Lost;
+use crate::sql::{Database, OptionalExtension as _, ServerFault, SqlError, SqlResult};
 use std::cmp::Ordering;
 
 /// Returns the reason that a server, its tables or the role cannot keep a journal. `known` is the newest version of

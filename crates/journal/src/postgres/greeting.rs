@@ -1,6 +1,6 @@
 //! The first exchange on every connection: a server that is too old is asked nothing else.
 
-use super::super::sql::{ServerFault, SqlResult};
+use crate::sql::{ServerFault, SqlResult};
 
 /// The oldest server that knows every setting and statement.
 const OLDEST_SERVER: i64 = 140_000;

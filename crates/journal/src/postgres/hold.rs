@@ -1,8 +1,8 @@
 //! One process to one journal: a session holds it for as long as it lives, and nobody else does meanwhile.
 
-use super::super::sql::{SqlError, SqlResult};
-use super::session::Session;
-use super::{Lost, ServerConfig, pooler};
+use crate::postgres::session::Session;
+use crate::postgres::{Lost, ServerConfig, pooler};
+use crate::sql::{SqlError, SqlResult};
 use std::time::Duration;
 
 /// Time to wait for a process that is just ending to let go of the journal.

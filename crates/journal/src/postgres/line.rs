@@ -1,13 +1,13 @@
 //! A way to the server: a session and, when it breaks, another one. It is made beside the thread that uses it,
 //! so that whoever waits for that thread hears at once that there is none.
 
-use super::super::instances::newest_boot;
-use super::super::link::{Link, Use};
-use super::super::sql::Database;
-use super::hold::opened_alone;
-use super::mark::{LastSeen, Server};
-use super::session::Session;
-use super::{Lost, ServerConfig, fit};
+use crate::instances::newest_boot;
+use crate::link::{Link, Use};
+use crate::postgres::hold::opened_alone;
+use crate::postgres::mark::{LastSeen, Server};
+use crate::postgres::session::Session;
+use crate::postgres::{Lost, ServerConfig, fit};
+use crate::sql::Database;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,13 +5,11 @@
 //! database that lacks this Signer's start or that row, or holds another one in its place, has forgotten. A
 //! new timeline alone is a failover that lost nothing.
 
-use super::super::HistoryHead;
-use super::super::history;
-use super::super::mark::BootId;
-use super::super::sql::{Database, OptionalExtension as _, SqlResult};
-use std::fmt;
-use std::io;
+use crate::model::BootId;
+use crate::sql::{Database, OptionalExtension as _, SqlResult};
+use crate::{HistoryHead, history};
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// The head of the history when the database was last looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,9 @@
 //! Detects a pooler in between that gives one session's transactions to several processes of the server. One of
 //! them could write while another holds the journal.
 
-use super::super::sql::{SqlResult, Wall};
-use super::greeting;
-use super::session::Session;
-use super::{Lost, ServerConfig};
+use crate::postgres::session::Session;
+use crate::postgres::{Lost, ServerConfig, greeting};
+use crate::sql::{Constraint, SqlResult};
 use tokio_postgres::Config;
 
 /// Makes sure that `session` has a process of the server to itself. A pooler that shares them gives the process that
@@ -20,7 +19,7 @@ pub(super) fn is_alone(
     other.batch("BEGIN")?;
     let (taken, now) = (backend(&other)?, backend(session)?);
     let same = before.into_iter().chain([now]).all(|answers| answers == session.backend);
-    if same && taken != now { Ok(()) } else { Err(Lost::Unfit(Wall::Session.to_string())) }
+    if same && taken != now { Ok(()) } else { Err(Lost::Unfit(Constraint::Session.to_string())) }
 }
 
 fn backend(session: &Session) -> SqlResult<i64> {

@@ -1,11 +1,11 @@
 //! A statement with its values on its way to the server, and what comes back.
 
-use super::super::sql::{ServerFault, SqlError, SqlResult, Wall};
+use crate::sql::{Constraint, ServerFault, ServerReply, SqlError, SqlResult};
 use bytes::BytesMut;
 use futures_util::TryStreamExt as _;
 use futures_util::future::poll_fn;
 use parking_lot::Mutex;
-use rusqlite::types::{ToSql, ToSqlOutput, Value};
+use rusqlite::types::Value;
 use std::error::Error;
 use std::pin::pin;
 use std::sync::Arc;
@@ -35,9 +35,9 @@ impl ServerQuestion {
     }
 
     /// The same with these values.
-    pub(crate) fn with(&self, values: &[&dyn ToSql]) -> SqlResult<Self> {
-        let values = values.iter().map(|value| Outgoing::of(*value)).collect::<SqlResult<_>>()?;
-        Ok(Self { sql: self.sql.clone(), values, kept: self.kept })
+    pub(crate) fn with(&self, values: Vec<Value>) -> Self {
+        let values = values.into_iter().map(Outgoing).collect();
+        Self { sql: self.sql.clone(), values, kept: self.kept }
     }
 
     /// Returns true if the statement changes nothing.
@@ -67,30 +67,20 @@ impl ServerQuestion {
             let values = self.values.iter().map(|value| (value, value.kind()));
             client.query_typed_raw(&self.sql, values).await?
         };
-        ServerReply::read(found).await
+        read(found).await
     }
 }
 
-/// The result of a statement.
-#[derive(Debug, Default)]
-pub(crate) struct ServerReply {
-    /// Its rows.
-    pub(crate) rows: Vec<Vec<Value>>,
-    /// Number of changed rows.
-    pub(crate) changed: usize,
-}
-
-impl ServerReply {
-    async fn read(found: RowStream) -> Result<Self, tokio_postgres::Error> {
-        let mut found = pin!(found);
-        let mut rows = Vec::new();
-        while let Some(row) = found.try_next().await? {
-            let values = (0..row.len()).map(|at| row.try_get::<_, Incoming>(at).map(|got| got.0));
-            rows.push(values.collect::<Result<_, _>>()?);
-        }
-        let changed = found.rows_affected().unwrap_or_default();
-        Ok(Self { rows, changed: usize::try_from(changed).unwrap_or(usize::MAX) })
+/// Reads all rows of a reply.
+async fn read(found: RowStream) -> Result<ServerReply, tokio_postgres::Error> {
+    let mut found = pin!(found);
+    let mut rows = Vec::new();
+    while let Some(row) = found.try_next().await? {
+        let values = (0..row.len()).map(|at| row.try_get::<_, Incoming>(at).map(|got| got.0));
+        rows.push(values.collect::<Result<_, _>>()?);
     }
+    let changed = found.rows_affected().unwrap_or_default();
+    Ok(ServerReply { rows, changed: usize::try_from(changed).unwrap_or(usize::MAX) })
 }
 
 /// A value on its way to the server.
@@ -98,14 +88,6 @@ impl ServerReply {
 struct Outgoing(Value);
 
 impl Outgoing {
-    fn of(value: &dyn ToSql) -> SqlResult<Self> {
-        Ok(Self(match value.to_sql()? {
-            ToSqlOutput::Owned(value) => value,
-            ToSqlOutput::Borrowed(value) => value.try_into()?,
-            _ => return Err(SqlError::foreign("no plain value")),
-        }))
-    }
-
     /// NULL is of whatever type belongs in its place.
     fn kind(&self) -> Type {
         match &self.0 {
@@ -178,13 +160,16 @@ pub(super) fn fault(error: &tokio_postgres::Error) -> ServerFault {
     ServerFault::said(format!("{error}{source}"))
 }
 
-/// Returns the outcome of a statement that had to change one row: `wall` if it did not.
-pub(super) fn ran_into(wall: Option<Wall>, answer: SqlResult<ServerReply>) -> SqlResult<()> {
-    let Some(wall) = wall else { return answer.map(drop) };
+/// Returns the outcome of a statement that had to change one row: `constraint` if it did not.
+pub(super) fn outcome_expecting(
+    constraint: Option<Constraint>,
+    answer: SqlResult<ServerReply>,
+) -> SqlResult<()> {
+    let Some(constraint) = constraint else { return answer.map(drop) };
     match answer {
         Ok(ServerReply { changed: 1, .. }) => Ok(()),
-        Ok(_) => Err(wall.into()),
-        Err(error) if error.is_at(wall) => Err(wall.into()),
+        Ok(_) => Err(constraint.into()),
+        Err(error) if error.violates(constraint) => Err(constraint.into()),
         Err(error) => Err(error),
     }
 }

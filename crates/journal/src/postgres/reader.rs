@@ -1,10 +1,10 @@
 //! The thread that reads a journal on a server, on a session of its own: what people look at stands in no
 //! commit's way. Its own answers wait only until it is known what became of a COMMIT (telling.rs).
 
-use super::super::writer::{Figures, Job};
-use super::beat::Beat;
-use super::line::ServerLine;
-use super::telling::HeldReplies;
+use crate::postgres::beat::Beat;
+use crate::postgres::line::ServerLine;
+use crate::postgres::telling::HeldReplies;
+use crate::writer::{Figures, Job};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;

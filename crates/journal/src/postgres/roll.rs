@@ -2,12 +2,10 @@
 //! and has said nothing for long is ended on the server, by the server's own clock. That decides who serves, and
 //! never whether it is safe: nothing is written but through the session that holds the journal (hold.rs).
 
-use super::super::instances::Instance;
-use super::super::mark::BootId;
-use super::super::setup;
-use super::super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
-use super::hold::HOLDER;
-use super::session::Session;
+use crate::model::{BootId, Instance, differences};
+use crate::postgres::hold::HOLDER;
+use crate::postgres::session::Session;
+use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use std::time::Duration;
 
 /// Interval at which each process reports that it is there.
@@ -107,7 +105,7 @@ impl Oneself {
         let serving = serving.map(|(_, told, setup)| (told.clone(), setup.clone()));
         let instances = found.into_iter().map(|(mut instance, _, setup)| {
             if let Some((_, serving)) = &serving {
-                instance.differs = setup::differences(&setup, serving);
+                instance.differs = differences(&setup, serving);
             }
             instance
         });

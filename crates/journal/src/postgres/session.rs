@@ -6,11 +6,11 @@
 //! After any failure of the connection itself, the session is not used again: it is unknown which of the statements
 //! the server has run.
 
-use super::super::sql::{Database, Row, ServerFault, SqlError, SqlResult, Statement, Wall};
-use super::mark::Known;
-use super::question::{ServerQuestion, ServerReply, fault, follow, late, ran_into};
-use super::token::Token;
-use super::{ServerConfig, greeting, tls};
+use crate::postgres::mark::Known;
+use crate::postgres::question::{ServerQuestion, fault, follow, late, outcome_expecting};
+use crate::postgres::token::Token;
+use crate::postgres::{ServerConfig, greeting, tls};
+use crate::sql::{Constraint, Database, Row, ServerFault, ServerReply, SqlError, SqlResult};
 use futures_util::FutureExt as _;
 use futures_util::future::{maybe_done, poll_fn, try_join_all};
 use parking_lot::Mutex;
@@ -45,8 +45,8 @@ pub(crate) struct Session {
     client: Client,
     /// Warning from the server since the last look.
     warning: Arc<Mutex<Option<String>>>,
-    /// Statements that go out with the next question, each with the wall that it may run into.
-    queue: RefCell<Vec<(ServerQuestion, Option<Wall>)>>,
+    /// Statements that go out with the next question, each with the constraint that it may run into.
+    queue: RefCell<Vec<(ServerQuestion, Option<Constraint>)>>,
     /// Statements that the server has prepared, by their text and the types of their values.
     prepared: RefCell<HashMap<(String, Vec<Type>), tokio_postgres::Statement>>,
     /// True until the transaction, or the savepoint, is known to be open. Until then a statement that writes waits:
@@ -140,7 +140,7 @@ impl Session {
         const TURN: &str = "SELECT taken FROM turn WHERE pg_backend_pid() = ?1 FOR UPDATE";
         self.open_by("BEGIN");
         let turn = ServerQuestion::kept(TURN, vec![Value::Integer(self.backend)]);
-        self.put(turn, Some(Wall::Session));
+        self.put(turn, Some(Constraint::Session));
         self.name(token);
     }
 
@@ -149,8 +149,8 @@ impl Session {
         self.opening.set(true);
     }
 
-    fn put(&self, question: ServerQuestion, wall: Option<Wall>) {
-        self.queue.borrow_mut().push((question, wall));
+    fn put(&self, question: ServerQuestion, constraint: Option<Constraint>) {
+        self.queue.borrow_mut().push((question, constraint));
     }
 
     /// Gives the open transaction its name. Without that row there is nothing of the transaction.
@@ -232,10 +232,14 @@ impl Session {
     }
 
     /// Queues the statement, which goes out with the next question. If it changes no row, or another row is in its
-    /// place, the error is `wall`.
-    pub(crate) fn queue(&self, question: ServerQuestion, wall: Option<Wall>) -> SqlResult<()> {
+    /// place, the error is `constraint`.
+    pub(crate) fn queue(
+        &self,
+        question: ServerQuestion,
+        constraint: Option<Constraint>,
+    ) -> SqlResult<()> {
         self.opened()?;
-        self.put(question, wall);
+        self.put(question, constraint);
         Ok(())
     }
 
@@ -260,17 +264,17 @@ impl Session {
         if !questions.iter().all(ServerQuestion::only_reads) {
             self.opened()?;
         }
-        let (queued, walls): (Vec<_>, Vec<_>) = self.queue.take().into_iter().unzip();
+        let (queued, constraints): (Vec<_>, Vec<_>) = self.queue.take().into_iter().unzip();
         let all: Vec<ServerQuestion> = queued.into_iter().chain(questions).collect();
         if all.is_empty() {
             return Ok(Vec::new());
         }
         self.prepare_kept(&all)?;
         let mut answers = self.wait(async { Ok(self.send(&all).await) })?.into_iter();
-        for wall in walls {
+        for constraint in constraints {
             let answer = answers.next().unwrap_or_else(|| Ok(ServerReply::default()));
-            let ran = ran_into(wall, self.told(answer));
-            if ran == Err(Wall::Session.into()) {
+            let ran = outcome_expecting(constraint, self.told(answer));
+            if ran == Err(Constraint::Session.into()) {
                 self.broken.set(true);
             }
             ran?;
@@ -346,35 +350,5 @@ impl Session {
             }
             fault.into()
         })
-    }
-}
-
-impl Database for Session {
-    fn prepare_cached(&self, sql: &str) -> SqlResult<Statement<'_>> {
-        Ok(Statement::OnServer(self, ServerQuestion::kept(sql, Vec::new())))
-    }
-
-    fn prepare(&self, sql: &str) -> SqlResult<Statement<'_>> {
-        Ok(Statement::OnServer(self, ServerQuestion::once(sql, Vec::new())))
-    }
-
-    fn flush(&self) -> SqlResult<()> {
-        self.ask_all(Vec::new()).map(drop)
-    }
-
-    fn defer_references(&self) -> SqlResult<()> {
-        self.batch("SET CONSTRAINTS ALL DEFERRED")
-    }
-
-    fn tables_with(&self, column: &str) -> SqlResult<Vec<String>> {
-        let sql = "SELECT table_name::text FROM information_schema.columns
-                   WHERE table_schema = current_schema() AND column_name = ?1";
-        let mut select = self.prepare(sql)?;
-        select.query_map([column], |row| row.get(0))?.collect()
-    }
-
-    /// The server lets none come about.
-    fn orphans(&self) -> SqlResult<Vec<(String, String)>> {
-        Ok(Vec::new())
     }
 }

@@ -2,21 +2,18 @@
 //! its own mark, and takes over when the lock is free. A serving process that reports nothing for long is ended
 //! first.
 
-use super::super::HistoryHead;
-use super::super::Journal;
-use super::super::history;
-use super::super::instances::{Instance, newest_boot};
-use super::super::mark::BootId;
-use super::super::networks;
-use super::super::open::OpenError;
-use super::super::sql::{Database, SqlError};
-use super::super::standby::{Standby, StandbySight};
-use super::begin::{self, Candidate};
-use super::hold::opened_alone;
-use super::mark::{Known, LastSeen, MarkFile, Server};
-use super::roll::{self, EVERY, Oneself, SaidState, Silent};
-use super::session::Session;
-use super::{Lost, ServerConfig, fit};
+use crate::instances::newest_boot;
+use crate::model::{BootId, Instance};
+use crate::open_error::OpenError;
+use crate::postgres::begin::{self, Candidate};
+use crate::postgres::hold::opened_alone;
+use crate::postgres::mark::{Known, LastSeen, MarkFile, Server};
+use crate::postgres::roll::{self, EVERY, Oneself, SaidState, Silent};
+use crate::postgres::session::Session;
+use crate::postgres::{Lost, ServerConfig, fit};
+use crate::sql::{Database, SqlError};
+use crate::standby::{Standby, StandbySight};
+use crate::{HistoryHead, Journal, history, networks};
 use host::clock::Clock;
 use std::sync::Arc;
 use std::thread::sleep;

@@ -2,13 +2,15 @@
 //! no Signer has them: whoever does it holds the journal meanwhile. All steps are one transaction. The history is left
 //! alone; what was done when stands in the table `migration`.
 
-use super::super::migrate::Migration;
-use super::super::sql::{Database, SqlResult, params};
-use super::hold::HOLD_SOON;
-use super::mark::Server;
-use super::session::{Committed, Session};
-use super::token::Token;
-use super::{Journal, Lost, OpenError, ServerConfig, apart, fit};
+use crate::Journal;
+use crate::migrate::Migration;
+use crate::open_error::OpenError;
+use crate::postgres::hold::HOLD_SOON;
+use crate::postgres::mark::Server;
+use crate::postgres::session::{Committed, Session};
+use crate::postgres::token::Token;
+use crate::postgres::{Lost, ServerConfig, apart, fit};
+use crate::sql::{Database, SqlResult, params};
 use std::time::Duration;
 use tokio_postgres::Config;
 

@@ -1,7 +1,7 @@
 //! When what a read saw may be told. Reads have a session of their own, and that may see what a COMMIT has done
 //! whose answer is still on its way, or lost: until it is known what became of it, it is as if it were not there.
 
-use super::super::writer::JobReply;
+use crate::writer::JobReply;
 use parking_lot::Mutex;
 
 /// The state of the writer's newest COMMIT.

@@ -1,7 +1,7 @@
 //! The connection to a server: plain if nothing leaves the machine, and otherwise by TLS alone, with a server
 //! certificate that an authority proves and that holds the requested name.
 
-use super::super::sql::{SqlError, SqlResult};
+use crate::sql::{SqlError, SqlResult};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};

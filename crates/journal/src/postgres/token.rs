@@ -1,6 +1,6 @@
 //! The names of transactions.
 
-use super::super::sql::{SqlError, SqlResult};
+use crate::sql::{SqlError, SqlResult};
 use std::fmt;
 
 /// The name of one transaction, which nobody can guess.

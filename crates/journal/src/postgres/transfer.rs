@@ -1,19 +1,20 @@
 //! The move of a journal from a file to a server, or back: every row of every table, all of it or nothing. The copy
 //! is audited before it counts, and has to hold everything that the original holds; the mark goes along.
 
-use super::super::audit::{self, Audit};
-use super::super::backup::AuditWatch;
-use super::super::files::{self, Files};
-use super::super::held::HeldFile;
-use super::super::history;
-use super::super::mark::{self as boots, HighWaterMark};
-use super::super::open::{self, OpenError};
-use super::super::sql::{Database, SqlError, SqlResult};
-use super::super::writer::Real;
-use super::hold::HOLD_SOON;
-use super::mark::{Known, LastSeen, MarkFile, Server};
-use super::session::Session;
-use super::{Lost, ServerConfig, apart, begin, tables};
+use crate::audit::{self, Audit, AuditWatch};
+use crate::disk::Real;
+use crate::files::{self, Files};
+use crate::held::HeldFile;
+use crate::history;
+use crate::mark::{self as boots, HighWaterMark};
+use crate::open::{self};
+use crate::open_error;
+use crate::open_error::OpenError;
+use crate::postgres::hold::HOLD_SOON;
+use crate::postgres::mark::{Known, LastSeen, MarkFile, Server};
+use crate::postgres::session::Session;
+use crate::postgres::{Lost, ServerConfig, apart, begin, tables};
+use crate::sql::{Database, SqlError, SqlResult};
 use config::JournalConfig;
 use host::clock::Clock;
 use rusqlite::Connection;
@@ -50,13 +51,16 @@ pub(crate) fn to_server(
     files.find_mark()?;
     files::find_place_for_mark(&to.config.mark_path)?;
     let file = open::open(&files)?;
-    let problem = |e: SqlError| open::unanswered(&from.path, &e);
+    let problem = |e: SqlError| open_error::unanswered(&from.path, &e);
     if HighWaterMark::of(files.clone(), Clock::MACHINE)
         .is_contradicted_by(&*file)
         .map_err(problem)?
     {
         let there = is_there(&file, to.config).map_err(problem)?;
-        return Err(open::unwritable(&from.path, &if there { WHOLE_ALREADY } else { OLD_COPY }));
+        return Err(open_error::unwritable(
+            &from.path,
+            &if there { WHOLE_ALREADY } else { OLD_COPY },
+        ));
     }
     let original = audited(&*file, watch).map_err(problem)?;
     let held = &original;
@@ -160,7 +164,7 @@ pub(crate) fn to_file(
     let made = apart(|| fill_file(from, &part, watch));
     let (audit, file) = made.map_err(|problem| problem.opening(&from.place))?;
     remove_mark(&from.mark_path)?;
-    let problem = |e: &dyn std::fmt::Display| open::unwritable(&to.path, e);
+    let problem = |e: &dyn std::fmt::Display| open_error::unwritable(&to.path, e);
     boots::first(&*file, &files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
     files::merge_when_closed(&file, true).map_err(|e| problem(&e))?;
     file.close().map_err(|e| problem(&e))?;
@@ -211,7 +215,7 @@ fn copy_to_file(session: &Session, file: &Connection, table: &str) -> SqlResult<
         let mut fetch = conn.prepare(&format!("FETCH {SOME} FROM copied"))?;
         let mut rows = fetch.query([])?;
         let mut found = false;
-        while let Some(row) = rows.next()? {
+        while let Some(row) = rows.next_row()? {
             found = true;
             let row: Vec<Value> = (0..count).map(|at| row.get(at)).collect::<SqlResult<_>>()?;
             insert.execute(rusqlite::params_from_iter(row))?;
@@ -262,7 +266,7 @@ fn faulty(what: &str, audit: &Audit) -> SqlError {
 
 fn remove_mark(mark: &Path) -> Result<(), OpenError> {
     match std::fs::remove_file(mark) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(open::unwritable(mark, &e)),
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(open_error::unwritable(mark, &e)),
         Ok(()) | Err(_) => Ok(()),
     }
 }

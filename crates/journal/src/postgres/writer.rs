@@ -1,15 +1,15 @@
 //! The thread that writes a journal on a server: one transaction for all who wait together, and nobody hears of
 //! a write before it is known what became of its COMMIT.
 
-use super::super::sql::{Database as _, SqlResult};
-use super::super::writer::{ClosedSignal, Figures, GROUP, Job, RanWrite, Served, Write};
-use super::Lost;
-use super::beat::Beat;
-use super::line::{ServerLine, say_why};
-use super::mark::{Known, LastSeen, MarkFile};
-use super::session::{Committed, Session};
-use super::telling::HeldReplies;
-use super::token::Token;
+use crate::postgres::Lost;
+use crate::postgres::beat::Beat;
+use crate::postgres::line::{ServerLine, say_why};
+use crate::postgres::mark::{Known, LastSeen, MarkFile};
+use crate::postgres::session::{Committed, Session};
+use crate::postgres::telling::HeldReplies;
+use crate::postgres::token::Token;
+use crate::sql::{Database as _, SqlResult};
+use crate::writer::{ClosedSignal, Figures, GROUP, Job, RanWrite, Served, Write};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

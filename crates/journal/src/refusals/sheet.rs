@@ -1,11 +1,9 @@
 //! The file itself.
 
-use super::super::columns::{
-    address, family, family_word, garbage, hash, number, period, period_text,
-};
-use super::super::ledger::{LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch};
-use super::super::sql::{Database, Row, SqlResult, params};
-use super::{KeptRefusal, LedgerSpan, WaitingRefusal};
+use crate::columns::{address, family, family_word, garbage, hash, number, period, period_text};
+use crate::ledger_filter::{LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch};
+use crate::refusals::{KeptRefusal, LedgerSpan, WaitingRefusal};
+use crate::sql::{Database, Row, SqlResult, params};
 use alloy::primitives::{B256, U256};
 use billing::{
     BatchId, CallerLabel, ChargeTerms, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash,

@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::backup::back_up;
+use crate::backup_directory::only_backup;
 use crate::files::beside;
-use crate::regular::only_backup;
 use config::BackupPlan;
 use std::cell::Cell;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 
 use super::unfit::{as_owner, owner};
 use super::*;
-use crate::Wall;
+use crate::Constraint;
 use crate::postgres::Token;
 use std::net::TcpListener;
 use std::path::Path;
@@ -113,7 +113,7 @@ async fn what_another_process_of_the_server_would_write_is_not_written() {
         moved.begin(Token::random().unwrap());
         let conn: &dyn Database = &moved;
         let told = conn.execute("UPDATE lane SET next_position = 7", []);
-        assert_eq!(told, Err(Wall::Session.into()));
+        assert_eq!(told, Err(Constraint::Session.into()));
         assert!(moved.is_broken(), "it is not used again");
         moved.roll_back();
         session.begin(Token::random().unwrap());

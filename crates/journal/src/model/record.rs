@@ -1,7 +1,6 @@
 //! A batch as the journal tells it: everything that is known of it.
 
-use super::columns::LineOutcome;
-use super::{Durable, Network, Origin, Resolution};
+use crate::model::{Durable, LineOutcome, Network, Origin, Resolution};
 use alloy::primitives::{Address, B256};
 use billing::{
     AskedBy, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, ChargeTerms, FailCode,
@@ -54,7 +53,7 @@ impl Line {
     }
 
     /// Returns true if the wallet was to pay, or is the one that paid.
-    pub(super) fn is_of(&self, wallet: Address) -> bool {
+    pub(crate) fn is_of(&self, wallet: Address) -> bool {
         [self.item.terms.wallet, self.told().wallet].contains(&Some(wallet))
     }
 

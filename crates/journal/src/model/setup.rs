@@ -1,7 +1,7 @@
 //! The parts of a configuration that money depends on. A journal on a server is served by one machine after the
 //! other: each reports its setup, and none takes over a chain that the journal knows otherwise.
 
-use super::Binding;
+use crate::model::Binding;
 use std::collections::BTreeMap;
 
 /// The setup of a process.
@@ -16,14 +16,14 @@ pub struct Setup {
 #[cfg(feature = "postgres")]
 impl Setup {
     /// The facts, as the roll has them.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         serde_json::to_string(&self.facts).unwrap_or_default()
     }
 }
 
 /// The names of what differs between two setups, as the roll has them.
 #[cfg(feature = "postgres")]
-pub(super) fn differences(one: &str, other: &str) -> Vec<String> {
+pub(crate) fn differences(one: &str, other: &str) -> Vec<String> {
     let read =
         |text: &str| -> BTreeMap<String, String> { serde_json::from_str(text).unwrap_or_default() };
     let (one, other) = (read(one), read(other));

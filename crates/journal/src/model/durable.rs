@@ -2,7 +2,7 @@
 
 /// Proof that what is inside is on disk. Only the journal can make one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Durable<T>(pub(super) T);
+pub struct Durable<T>(pub(crate) T);
 
 impl<T> Durable<T> {
     /// Returns the value that is on disk.

@@ -6,9 +6,9 @@ use std::fmt;
 /// A transaction that is signed for one position and for these charges, and for nothing else. Nobody can
 /// read it: the one way out leads through the commit that takes both. Dropped, it never was.
 pub struct Sealed {
-    pub(super) position: u64,
-    pub(super) items: Vec<Item>,
-    pub(super) signed: Signed,
+    pub(crate) position: u64,
+    pub(crate) items: Vec<Item>,
+    pub(crate) signed: Signed,
 }
 
 impl Sealed {
