@@ -5,7 +5,7 @@ use super::connect::{self, Connected};
 use super::lanes::Orphans;
 use alloy::primitives::Address;
 use billing::{PlatformChainId, spell_address};
-use chain::{Finding, Inspect, Requests, Weight};
+use chain::{AccountHistory, Chain, Finding, Requests, Weight};
 use config::{Config, HttpConfig, JournalConfig, NewWork};
 use host::clock::Clock;
 use journal::{
@@ -264,17 +264,18 @@ impl JournalSeen {
 
     /// Reports transactions of the account on the chain that the journal does not know of. If the chain has no
     /// count of an account's transactions, reports only that there are some, by the time the account was last used.
-    async fn unknown(&self, id: PlatformChainId, chain: &dyn Inspect) -> Option<Finding> {
+    async fn unknown(&self, id: PlatformChainId, chain: &dyn Chain) -> Option<Finding> {
         let journal = self.journal.as_ref()?;
         let (family, signer) = (chain.facts().family, chain.facts().signer);
         let (lane, account) = (LaneId { chain: id, signer }, spell_address(family, signer));
         let known = journal.next_position(lane).await.ok()?;
-        let nonces = chain.pulse().borrow().and_then(|pulse| pulse.nonces);
+        let nonces = chain.heads().borrow().and_then(|pulse| pulse.nonces);
         let more = if let Some(nonces) = nonces {
             let unknown = nonces.mined.saturating_sub(known.unwrap_or_default());
             (unknown > 0).then(|| format!("{unknown} transactions of the account {account} are"))?
         } else {
-            let used_ms = i64::try_from(chain.last_used().await.ok()??).ok()?;
+            let AccountHistory::Blocks(blocks) = chain.history() else { return None };
+            let used_ms = i64::try_from(blocks.last_used().await.ok()??).ok()?;
             let known_ms = journal.known_until(lane).await.ok()?.unwrap_or_default();
             let explained = used_ms < known_ms || self.has_open(lane);
             (!explained)

@@ -9,7 +9,7 @@ use alloy::primitives::Address;
 use billing::{OnlyFollows, PlatformChainId, Rules};
 use chain::evm::{self, EvmChain, EvmParts};
 use chain::tron::{self, TronChain, TronParts};
-use chain::{Inspect, Signatory, SigningAccount};
+use chain::{Chain, Signatory, SigningAccount};
 use config::{ChainConfig, Config, FamilyConfig, KeysConfig};
 use contract::Profile;
 use host::clock::Clock;
@@ -36,9 +36,9 @@ pub(super) struct Connected {
     /// The rules by which open batches are treated.
     pub(super) rules: Rules,
     /// The chain as the first account that signs sees it.
-    pub(super) chain: Arc<dyn Inspect>,
+    pub(super) chain: Arc<dyn Chain>,
     /// As the others do.
-    more: Vec<Arc<dyn Inspect>>,
+    more: Vec<Arc<dyn Chain>>,
     profile: Arc<Profile>,
     keyring: Keyring,
     wiring: Wiring,
@@ -51,7 +51,7 @@ impl Connected {
     }
 
     /// The chain as every account that signs sees it.
-    pub(super) fn signers(&self) -> impl Iterator<Item = &Arc<dyn Inspect>> {
+    pub(super) fn signers(&self) -> impl Iterator<Item = &Arc<dyn Chain>> {
         std::iter::once(&self.chain).chain(&self.more)
     }
 
@@ -69,7 +69,7 @@ impl Connected {
     pub(super) async fn follower(
         &self,
         account: Address,
-    ) -> Result<(Arc<dyn Inspect>, OnlyFollows), ConnectError> {
+    ) -> Result<(Arc<dyn Chain>, OnlyFollows), ConnectError> {
         let (signatory, why) = self.keyring.follower(account);
         let profile = Arc::clone(&self.profile);
         let account = SigningAccount::new(&self.config, profile, &signatory, self.clock);
@@ -102,7 +102,7 @@ impl Wiring {
     }
 
     /// The chain for one account; otherwise the fault, with its key.
-    async fn adapter(&self, account: SigningAccount) -> Result<Arc<dyn Inspect>, String> {
+    async fn adapter(&self, account: SigningAccount) -> Result<Arc<dyn Chain>, String> {
         Ok(match self {
             Self::Evm(parts) => {
                 let chain = EvmChain::connect(account, parts.clone()).await;

@@ -4,7 +4,7 @@
 //! the Signer that has it.
 
 use super::connect::Connected;
-use chain::Inspect;
+use chain::{Chain, HeadExtent};
 use config::JournalPlace;
 use engine::{Engine, NotReady};
 use futures_util::future::join_all;
@@ -125,10 +125,10 @@ fn serving_is_fit(instances: &[Instance]) -> bool {
 }
 
 /// Why a standby could not bill with an account; none where it could, or where no other process would fare better.
-async fn trouble_of(account: &dyn Inspect) -> Option<String> {
+async fn trouble_of(account: &dyn Chain) -> Option<String> {
     let look = async {
-        account.look_after_key().await;
-        account.beat().await.err().or_else(|| account.unready())
+        account.check_key().await;
+        account.poll_head(HeadExtent::Whole).await.err().or_else(|| account.unready())
     };
     match timeout(STANDING_BY, look).await {
         Err(_) => Some("its chains do not answer in time".to_owned()),

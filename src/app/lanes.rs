@@ -4,7 +4,7 @@
 use super::StartError;
 use super::connect::Connected;
 use billing::{OnlyFollows, PeriodNaming, spell_address};
-use chain::Inspect;
+use chain::Chain;
 use config::NewWork;
 use engine::{ChainAccounts, Lane, LaneSet, LaneSettings, Role, SigningLanes, Watcher};
 use journal::{Journal, KnownLane};
@@ -58,11 +58,11 @@ impl Lanes {
     async fn sign(
         &mut self,
         chain: &Connected,
-        signer: &Arc<dyn Inspect>,
+        signer: &Arc<dyn Chain>,
         journal: &Journal,
         accounts: &ChainAccounts,
     ) -> Result<Arc<Lane>, StartError> {
-        let signer = Arc::<dyn Inspect>::clone(signer);
+        let signer = Arc::<dyn Chain>::clone(signer);
         let role = match chain.config.new_work {
             NewWork::Taken | NewWork::Paused => Role::Signs,
             NewWork::Retired => Role::Follows(OnlyFollows::RetiredChain),

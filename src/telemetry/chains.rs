@@ -136,7 +136,7 @@ fn tell_head(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
         ("chain_head", "Number of the newest block seen"),
         each(chains, |chain| Some(chain.lane.pulse().map_or(0, |pulse| whole(pulse.head)))),
     );
-    let time = |of: fn(&chain::Pulse) -> u64| {
+    let time = |of: fn(&chain::HeadView) -> u64| {
         each(chains, move |chain| {
             let time = chain.lane.pulse().map(|pulse| of(&pulse)).filter(|time| *time > 0)?;
             Some(Duration::from_secs(time).as_secs_f64())

@@ -15,7 +15,9 @@ use billing::{
     Opinion, Period, PlatformChainId, Scalar, Signed, judge,
 };
 use chain::evm::{self, EvmChain, EvmParts};
-use chain::{Chain, ChainError, Estimate, NotConnected, Signatory, SigningAccount, Unready};
+use chain::{
+    Chain, ChainError, Estimate, HeadExtent, NotConnected, Signatory, SigningAccount, Unready,
+};
 use config::{
     BillingConfig, ChainConfig, ChainKeys, Config, EvmConfig, FamilyConfig, FeeConfig, Finality,
     JournalConfig, KeyRef, L1Fee, NewWork, PolicyConfig, Replacement, RpcUrl, Wei,
@@ -72,7 +74,7 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
     }
 }
 
-async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
+async fn connected(config: EvmConfig) -> Result<Box<dyn Chain>, NotConnected> {
     let chain = ChainConfig {
         platform_id: PlatformChainId(139),
         name: "test".to_owned(),
@@ -89,7 +91,8 @@ async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
     let signatory = Signatory::Key(Arc::new(key()));
     let account = SigningAccount::new(&chain, profile, &signatory, Clock::MACHINE);
     let fleet = Arc::new(evm::fleet(&Http::default(), &config).unwrap());
-    EvmChain::connect(account, EvmParts { fleet, config: config.into() }).await
+    let chain = EvmChain::connect(account, EvmParts { fleet, config: config.into() }).await?;
+    Ok(Box::new(chain))
 }
 
 /// The reference contract.
@@ -169,7 +172,7 @@ impl Shop {
         Self { chain, merchant, token, crowd }
     }
 
-    async fn adapter(&self, change: impl FnOnce(&mut EvmConfig)) -> EvmChain {
+    async fn adapter(&self, change: impl FnOnce(&mut EvmConfig)) -> Box<dyn Chain> {
         let billing = rows(self.merchant.mer_key);
         let mut config = config(&self.chain.url, self.merchant.billing, &billing);
         change(&mut config);
@@ -177,12 +180,12 @@ impl Shop {
     }
 }
 
-async fn nonces(chain: &EvmChain) -> NonceView {
-    chain.beat().await.unwrap().nonces.unwrap()
+async fn nonces(chain: &dyn Chain) -> NonceView {
+    chain.poll_head(HeadExtent::Whole).await.unwrap().nonces.unwrap()
 }
 
 /// Drafts, and signs and commits at the chain's nonce, in a journal of its own.
-async fn committed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Signed {
+async fn committed(chain: &dyn Chain, good: &[Charge], estimate: &Estimate) -> Signed {
     let draft = chain.draft(good, estimate).await.unwrap();
     let items: Vec<Item> = good.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
@@ -236,7 +239,7 @@ async fn committed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Si
 /// The same, and sends it past the adapter.
 async fn bill(
     anvil: &Anvil,
-    chain: &EvmChain,
+    chain: &dyn Chain,
     good: &[Charge],
     estimate: &Estimate,
 ) -> TransactionReceipt {

@@ -36,18 +36,16 @@ use super::account::meet;
 use super::disputes::Disputes;
 use super::head::KeptHead;
 use super::{
-    Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Payer, Preflight, Pulse, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
+    AccountHistory, Chain, ChainBase, ChainError, Delivery, Draft, Estimate, Finding, HeadExtent,
+    HeadView, MostSent, NonceHistory, NotConnected, Payer, Preflight, Requests, SigningAccount,
+    TokenUnits, TxOnRecord, Vitals,
 };
-use ::node::{
-    self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeId, NodeTraffic, NodeView, RealChain,
-    Trust,
-};
-use alloy::primitives::{Address, B256, Selector};
+use ::node::{self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeId, RealChain};
+use alloy::primitives::{Address, B256};
 use async_trait::async_trait;
 use billing::{Admitted, Attempt, AttemptKind, Charge, PlaceTakers, Sighting, Slot};
 use config::EvmConfig;
-use contract::{Looked, Profile};
+use contract::Looked;
 pub use errors::{known_messages, passing};
 pub(super) use fees::dearest;
 use gas::ONE_CHARGE;
@@ -59,12 +57,9 @@ use l1_fee::DataFee;
 use look::{LandedIn, Searched};
 use milestones::Milestones;
 use parking_lot::RwLock;
-use policy::Policy;
 pub(super) use seal::{EvmPreimage, signed_cost};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::watch;
 
 /// The nodes of an EVM chain, and its configuration.
 #[derive(Clone, Debug)]
@@ -94,14 +89,14 @@ pub(super) async fn on_record(rpc: node::EvmAsker<'_>, hash: B256) -> Option<Opt
 /// One account on one EVM chain.
 #[derive(Debug)]
 pub struct EvmChain {
-    account: SigningAccount,
+    base: ChainBase,
+    account: Arc<SigningAccount>,
     parts: EvmParts,
     /// The facts known of each node.
     learnt: RwLock<BTreeMap<NodeId, EvmNodeFacts>>,
     head: KeptHead<EvmHead>,
     in_flight: Arc<InFlight>,
     milestones: Milestones,
-    disputes: Disputes,
     landed: parking_lot::Mutex<LandedIn>,
     /// The usage of the last billing that was drafted, or else the usage assumed of the first.
     last_estimate: parking_lot::Mutex<Estimate>,
@@ -115,15 +110,24 @@ impl EvmChain {
     pub async fn connect(account: SigningAccount, parts: EvmParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Eip155(parts.config.eip155_id);
         meet(&account.facts, &parts.fleet, configured).await?;
+        let account = Arc::new(account);
         let payer = Payer::of(&account.facts);
+        let head = KeptHead::unseen();
+        let base = ChainBase {
+            account: Arc::clone(&account),
+            nodes: Arc::<Fleet<JsonRpc>>::clone(&parts.fleet),
+            requests_per_look: Requests::EVM_LOOK,
+            heads: head.views(),
+            disputes: Disputes::default(),
+        };
         Ok(Self {
+            base,
             account,
             parts,
             learnt: RwLock::default(),
-            head: KeptHead::unseen(),
+            head,
             in_flight: Arc::new(InFlight::of_account(payer)),
             milestones: Milestones::default(),
-            disputes: Disputes::default(),
             landed: parking_lot::Mutex::default(),
             last_estimate: parking_lot::Mutex::new(ONE_CHARGE),
             data_fee: DataFee::default(),
@@ -134,29 +138,12 @@ impl EvmChain {
 
 #[async_trait]
 impl Chain for EvmChain {
-    fn facts(&self) -> &Facts {
-        &self.account.facts
+    fn base(&self) -> &ChainBase {
+        &self.base
     }
 
-    fn profile(&self) -> &Profile {
-        &self.account.profile
-    }
-
-    fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector {
-        let profile = self.account.profiles.of_slot(slot);
-        profile.as_ref().unwrap_or(&self.account.profile).selector()
-    }
-
-    fn policy(&self) -> &Policy {
-        &self.account.policy
-    }
-
-    fn signs(&self) -> bool {
-        self.account.signs()
-    }
-
-    fn key_held(&self) -> Option<&'static str> {
-        self.account.key_held()
+    fn history(&self) -> AccountHistory<'_> {
+        AccountHistory::Nonces(self)
     }
 
     fn max_in_flight(&self) -> u64 {
@@ -164,66 +151,24 @@ impl Chain for EvmChain {
         held.min(self.account.facts.max_in_flight)
     }
 
-    fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
-        self.head.pulses()
-    }
-
-    fn unready(&self) -> Option<ChainError> {
-        let unready = self.account.key_trouble().or_else(|| self.unready_now());
-        unready.or_else(|| self.account.not_permitted())
-    }
-
-    async fn look_after_key(&self) {
-        self.account.look_after_key().await;
-    }
-
-    async fn look_after_permission(&self) {
-        let asked = self.may_bill_anybody().await;
-        self.account.note_permission(&asked);
+    fn head_unready(&self) -> Option<ChainError> {
+        self.could_bill(&*self.head.last()?).err()
     }
 
     fn vitals(&self) -> Option<Vitals> {
         self.vitals_now()
     }
 
-    fn spread(&self) -> Duration {
-        self.parts.fleet.spread(Requests::EVM_LOOK)
+    async fn poll_head(&self, extent: HeadExtent) -> Result<HeadView, ChainError> {
+        let head = match extent {
+            HeadExtent::Whole => self.observe().await?,
+            HeadExtent::News => self.follow().await?,
+        };
+        Ok(head.pulse)
     }
 
-    fn traffic(&self) -> Vec<NodeTraffic> {
-        self.parts.fleet.traffic()
-    }
-
-    fn nodes(&self) -> Vec<NodeView> {
-        self.parts.fleet.views()
-    }
-
-    fn disputes(&self) -> Vec<LastingDispute> {
-        self.disputes.lasting()
-    }
-
-    fn trust(&self) -> Trust {
-        self.parts.fleet.trust()
-    }
-
-    async fn beat(&self) -> Result<Pulse, ChainError> {
-        Ok(self.observe().await?.pulse)
-    }
-
-    async fn glance(&self) -> Result<Pulse, ChainError> {
-        Ok(self.follow().await?.pulse)
-    }
-
-    async fn undenied_sent(&self) -> Result<MostSent, ChainError> {
-        self.undenied_nonce().await
-    }
-
-    async fn sent_before(&self, at_ms: i64) -> Result<Option<u64>, ChainError> {
-        self.nonce_before(at_ms).await.map(Some)
-    }
-
-    async fn most_sent(&self) -> Result<MostSent, ChainError> {
-        self.highest_nonce().await
+    async fn ask_permission(&self) -> Result<(), ChainError> {
+        self.may_bill_anybody().await
     }
 
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
@@ -258,17 +203,6 @@ impl Chain for EvmChain {
         Ok(Box::new(self.recompose(slot, kind).await?))
     }
 
-    async fn strangers(&self, from: u64, to: u64) -> Result<PlaceTakers, ChainError> {
-        self.learn(from, to).await
-    }
-
-    fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
-        self.account.remember(past.profiles);
-        for slot in open {
-            self.in_flight.of(slot);
-        }
-    }
-
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
         let signed = &attempt.get().signed;
         self.in_flight.offered(signed.hash, &signed.raw);
@@ -277,5 +211,35 @@ impl Chain for EvmChain {
 
     async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting> {
         self.sightings(slots).await
+    }
+
+    fn restore_state(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
+        self.account.remember(past.profiles);
+        for slot in open {
+            self.in_flight.of(slot);
+        }
+    }
+
+    async fn inspect(&self) -> Vec<Finding> {
+        self.findings().await
+    }
+}
+
+#[async_trait]
+impl NonceHistory for EvmChain {
+    async fn undenied_sent(&self) -> Result<MostSent, ChainError> {
+        self.undenied_nonce().await
+    }
+
+    async fn most_sent(&self) -> Result<MostSent, ChainError> {
+        self.highest_nonce().await
+    }
+
+    async fn sent_before(&self, at_ms: i64) -> Result<u64, ChainError> {
+        self.nonce_before(at_ms).await
+    }
+
+    async fn foreign_transactions(&self, from: u64, to: u64) -> Result<PlaceTakers, ChainError> {
+        self.learn(from, to).await
     }
 }

@@ -1,7 +1,7 @@
 //! The last look at a chain's head, kept between beats so that a request needs none of its questions, and
 //! what both families do with what each node told in it.
 
-use super::{ChainError, Pulse, Unanswered};
+use super::{ChainError, HeadView, Unanswered};
 use ::node::{Client, Fleet, HeadSeen, NodeId};
 use host::clock::Clock;
 use parking_lot::RwLock;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// The head of a chain, as its nodes tell it together.
 pub(super) trait HeadLook {
     /// Returns the part of the look that the rest of the program is told.
-    fn pulse(&self) -> Pulse;
+    fn pulse(&self) -> HeadView;
 
     /// When it was made.
     fn seen(&self) -> Instant;
@@ -32,7 +32,7 @@ pub(super) trait HeadLook {
 #[derive(Debug)]
 pub(super) struct KeptHead<H> {
     last: RwLock<Option<Arc<H>>>,
-    pulse: watch::Sender<Option<Pulse>>,
+    pulse: watch::Sender<Option<HeadView>>,
     /// Held during a look.
     looking: Mutex<()>,
 }
@@ -48,8 +48,8 @@ impl<H: HeadLook> KeptHead<H> {
         self.last.read().clone()
     }
 
-    /// Tells of every look.
-    pub(super) fn pulses(&self) -> watch::Receiver<Option<Pulse>> {
+    /// The newest look, and every one after it.
+    pub(super) fn views(&self) -> watch::Receiver<Option<HeadView>> {
         self.pulse.subscribe()
     }
 

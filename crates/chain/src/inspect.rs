@@ -1,16 +1,8 @@
 //! The findings that `check` asks of a chain before the first request.
 
-use super::{Chain, Facts};
-use ::node::{Client, Fleet, NodeView, State, Trust};
-use async_trait::async_trait;
+use super::Facts;
+use ::node::{NodeGroup, NodeView, State, Trust};
 use tracing::warn;
-
-/// A chain that can be looked at as a whole.
-#[async_trait]
-pub trait Inspect: Chain {
-    /// Looks at everything that a billing needs of the chain.
-    async fn inspect(&self) -> Vec<Finding>;
-}
 
 /// The weight of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +55,7 @@ impl Finding {
 
 /// Every node, and on whose word claims are released. A node on another chain is something to mend,
 /// one that is silent now is not.
-pub(super) fn nodes_found<C: Client>(fleet: &Fleet<C>) -> Vec<Finding> {
+pub(super) fn nodes_found(nodes: &dyn NodeGroup) -> Vec<Finding> {
     let node = |node: NodeView| {
         let use_of_it = if node.send_only { ", only sent to" } else { "" };
         let said = format!("{}: {}{use_of_it}", node.label, node.state.word());
@@ -75,25 +67,25 @@ pub(super) fn nodes_found<C: Client>(fleet: &Fleet<C>) -> Vec<Finding> {
             }
         }
     };
-    let sentence = fleet.trust().sentence();
-    let trust = match fleet.trust() {
+    let sentence = nodes.trust().sentence();
+    let trust = match nodes.trust() {
         Trust::Alone => Finding::warning(
             "trust",
             format!("{sentence}; configure three providers to rely on none"),
         ),
         Trust::Two => Finding::fine("trust", sentence),
     };
-    let repeated = repetitions(fleet).into_iter().map(|said| Finding::warning("providers", said));
-    fleet.views().into_iter().map(node).chain([trust]).chain(repeated).collect()
+    let repeated = repetitions(nodes).into_iter().map(|said| Finding::warning("providers", said));
+    nodes.views().into_iter().map(node).chain([trust]).chain(repeated).collect()
 }
 
 /// Says at the start on whose word claims are released, where that is less than it may seem.
-pub(super) fn tell_trust<C: Client>(facts: &Facts, fleet: &Fleet<C>) {
+pub(super) fn tell_trust(facts: &Facts, nodes: &dyn NodeGroup) {
     let chain = &facts.name;
-    for said in repetitions(fleet) {
+    for said in repetitions(nodes) {
         warn!(chain, "{said}");
     }
-    match fleet.trust() {
+    match nodes.trust() {
         Trust::Alone => warn!(
             chain,
             "{}; configure three providers to rely on no single one",
@@ -104,9 +96,9 @@ pub(super) fn tell_trust<C: Client>(facts: &Facts, fleet: &Fleet<C>) {
 }
 
 /// One sentence for each provider that is configured under several URLs.
-fn repetitions<C: Client>(fleet: &Fleet<C>) -> Vec<String> {
+fn repetitions(nodes: &dyn NodeGroup) -> Vec<String> {
     let said = |(provider, nodes): (String, Vec<String>)| {
         format!("{} are one provider ({provider}): together they count once", nodes.join(" and "))
     };
-    fleet.repeated_providers().into_iter().map(said).collect()
+    nodes.repeated_providers().into_iter().map(said).collect()
 }

@@ -44,24 +44,23 @@ use super::disputes::Disputes;
 use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
-    Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Payer, Preflight, Pulse, ReadFrom, Recall, Requests, SigningAccount, TokenUnits, TxOnRecord,
-    Vitals, Young,
+    AccountHistory, BlockHistory, BlockScan, Chain, ChainBase, ChainError, Delivery, Draft,
+    Estimate, Finding, HeadExtent, HeadView, NotConnected, Payer, Preflight, Requests,
+    RevocableCalls, ScanRange, SigningAccount, TokenUnits, TxOnRecord, Vitals,
 };
-use ::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeTraffic, NodeView, RealChain, Trust};
-use alloy::primitives::{Address, B256, Selector, U256};
+use ::node::{Dial, Fleet, FleetRules, Member, NodeId, RealChain};
+use alloy::primitives::{Address, B256, U256};
 use api::Api;
 use async_trait::async_trait;
-use billing::{Admitted, Attempt, AttemptKind, Charge, PlaceTakers, Sighting, SigningHalt, Slot};
+use billing::{Admitted, Attempt, AttemptKind, Charge, Sighting, SigningHalt, Slot};
 use burnings::Burnings;
 use config::TvmConfig;
-use contract::{Looked, Profile};
+use contract::Looked;
 use draft::LastDraft;
 use head::TronHead;
 use journal::{Durable, Past};
 use observe::TronNodeFacts;
 use parking_lot::RwLock;
-use policy::Policy;
 use reading::Reading;
 use shown::ShownHeaders;
 use signers::Signers;
@@ -70,8 +69,7 @@ use solid_due::SolidDue;
 use spends::SpendOf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 use tracks::Tracks;
 pub(super) use transaction::{KnownCalls, TronPreimage};
 use tron_primitives::address;
@@ -140,13 +138,13 @@ pub(super) async fn on_record(
 /// One account on one TRON chain.
 #[derive(Debug)]
 pub struct TronChain {
-    account: SigningAccount,
+    base: ChainBase,
+    account: Arc<SigningAccount>,
     parts: TronParts,
     /// The facts known of each node.
     learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
     head: KeptHead<TronHead>,
     tracks: Tracks,
-    disputes: Disputes,
     promises: Arc<Promises<SpendOf>>,
     last_draft: parking_lot::Mutex<LastDraft>,
     /// Which nodes have taken what was offered.
@@ -181,15 +179,24 @@ impl TronChain {
     pub async fn connect(account: SigningAccount, parts: TronParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Genesis(parts.config.chain_id);
         meet(&account.facts, &parts.fleet, configured).await?;
+        let account = Arc::new(account);
         let (signers, payer) = (Arc::default(), Payer::of(&account.facts));
+        let head = KeptHead::unseen();
+        let base = ChainBase {
+            account: Arc::clone(&account),
+            nodes: Arc::<Fleet<Endpoints>>::clone(&parts.fleet),
+            requests_per_look: Requests::TRON_LOOK,
+            heads: head.views(),
+            disputes: Disputes::default(),
+        };
         let vouched = Vouched::beginning_with(parts.config.witnesses.clone());
         Ok(Self {
+            base,
             account,
             parts,
             learnt: RwLock::default(),
-            head: KeptHead::unseen(),
+            head,
             tracks: Tracks::default(),
-            disputes: Disputes::default(),
             promises: Arc::new(Promises::of_account(payer)),
             last_draft: parking_lot::Mutex::default(),
             taken: Arc::default(),
@@ -221,89 +228,37 @@ impl TronChain {
 
 #[async_trait]
 impl Chain for TronChain {
-    fn facts(&self) -> &Facts {
-        &self.account.facts
+    fn base(&self) -> &ChainBase {
+        &self.base
     }
 
-    fn profile(&self) -> &Profile {
-        &self.account.profile
+    fn history(&self) -> AccountHistory<'_> {
+        AccountHistory::Blocks(self)
     }
 
-    fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector {
-        let profile = self.account.profiles.of_slot(slot);
-        profile.as_ref().unwrap_or(&self.account.profile).selector()
+    fn head_unready(&self) -> Option<ChainError> {
+        self.could_bill(&*self.head.last()?).err()
     }
 
-    fn policy(&self) -> &Policy {
-        &self.account.policy
-    }
-
-    fn signs(&self) -> bool {
-        self.account.signs()
-    }
-
-    fn key_held(&self) -> Option<&'static str> {
-        self.account.key_held()
-    }
-
-    fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
-        self.head.pulses()
-    }
-
-    fn unready(&self) -> Option<ChainError> {
-        let unready = self.account.key_trouble().or_else(|| self.unready_now());
-        unready.or_else(|| self.account.not_permitted())
-    }
-
-    async fn look_after_key(&self) {
-        self.account.look_after_key().await;
-    }
-
-    async fn look_after_permission(&self) {
-        let asked = self.may_bill_anybody().await;
-        self.account.note_permission(&asked);
+    fn halt(&self) -> Option<SigningHalt> {
+        self.throttled()
     }
 
     fn vitals(&self) -> Option<Vitals> {
         self.vitals_now()
     }
 
-    fn spread(&self) -> Duration {
-        self.parts.fleet.spread(Requests::TRON_LOOK)
+    async fn poll_head(&self, extent: HeadExtent) -> Result<HeadView, ChainError> {
+        let head = match extent {
+            HeadExtent::Whole => self.observe().await?,
+            HeadExtent::News => self.follow().await?,
+        };
+        self.probe_when_due(&head).await;
+        Ok(head.pulse)
     }
 
-    fn traffic(&self) -> Vec<NodeTraffic> {
-        self.parts.fleet.traffic()
-    }
-
-    fn nodes(&self) -> Vec<NodeView> {
-        self.parts.fleet.views()
-    }
-
-    fn disputes(&self) -> Vec<LastingDispute> {
-        self.disputes.lasting()
-    }
-
-    fn trust(&self) -> Trust {
-        self.parts.fleet.trust()
-    }
-
-    async fn beat(&self) -> Result<Pulse, ChainError> {
-        self.beaten().await
-    }
-
-    async fn glance(&self) -> Result<Pulse, ChainError> {
-        self.glanced().await
-    }
-
-    /// Positions are ours alone: no chain knows them.
-    async fn undenied_sent(&self) -> Result<MostSent, ChainError> {
-        Ok(MostSent::default())
-    }
-
-    /// Nor does any pool count them.
-    async fn most_sent(&self) -> Result<MostSent, ChainError> {
-        Ok(MostSent::default())
+    async fn ask_permission(&self) -> Result<(), ChainError> {
+        self.may_bill_anybody().await
     }
 
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
@@ -338,36 +293,15 @@ impl Chain for TronChain {
         Ok(Box::new(self.recompose(slot, kind).await?))
     }
 
-    /// No place of a lane is ever taken by a transaction that is not ours.
-    async fn strangers(&self, _from: u64, _to: u64) -> Result<PlaceTakers, ChainError> {
-        Ok(PlaceTakers::default())
+    async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
+        self.offer(&attempt.get().signed).await
     }
 
-    async fn recall(&self, from: ReadFrom) -> Result<Recall, ChainError> {
-        self.read_on(from).await
+    async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting> {
+        self.sightings(slots).await
     }
 
-    async fn recalled(&self) {
-        self.forget_what_was_read().await;
-    }
-
-    async fn used_between(&self, since_ms: i64, used_ms: i64) -> Result<Recall, ChainError> {
-        self.read_between(since_ms, used_ms).await
-    }
-
-    async fn arrivals(&self) -> Result<Recall, ChainError> {
-        self.read_arrivals().await
-    }
-
-    async fn young(&self, ours: Option<&BTreeSet<B256>>) -> Result<Young, ChainError> {
-        self.young_calls(ours).await
-    }
-
-    async fn last_used(&self) -> Result<Option<u64>, ChainError> {
-        self.last_use().await
-    }
-
-    fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
+    fn restore_state(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
         self.account.remember(past.profiles.clone());
         self.take_up(past);
         for slot in open {
@@ -375,16 +309,34 @@ impl Chain for TronChain {
         }
     }
 
-    fn halt(&self) -> Option<SigningHalt> {
-        self.throttled()
+    async fn inspect(&self) -> Vec<Finding> {
+        self.findings().await
+    }
+}
+
+#[async_trait]
+impl BlockHistory for TronChain {
+    async fn last_used(&self) -> Result<Option<u64>, ChainError> {
+        self.last_use().await
     }
 
-    async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
-        self.offer(&attempt.get().signed).await
+    async fn scan_blocks(&self, range: ScanRange) -> Result<BlockScan, ChainError> {
+        match range {
+            ScanRange::Uses { since_ms, used_ms } => self.read_between(since_ms, used_ms).await,
+            ScanRange::Arrivals => self.read_arrivals().await,
+            ScanRange::Forgotten(from) => self.read_on(from).await,
+        }
     }
 
-    async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting> {
-        self.sightings(slots).await
+    async fn end_scan(&self) {
+        self.forget_what_was_read().await;
+    }
+
+    async fn revocable_calls(
+        &self,
+        ours: Option<&BTreeSet<B256>>,
+    ) -> Result<RevocableCalls, ChainError> {
+        self.young_calls(ours).await
     }
 }
 

@@ -4,7 +4,7 @@ use super::chain_accounts::{Account, ChainAccounts};
 use super::counts::LaneCounts;
 use super::lane_error::{LaneError, LastError};
 use super::lane_name::LaneName;
-use super::look_times::{Extent, Intervals, LookTimes, Work};
+use super::look_times::{Intervals, LookTimes, Work};
 use super::not_ready::NotReady;
 use super::open_batches::OpenBatches;
 use super::past_check::PastCheck;
@@ -12,7 +12,7 @@ use super::role::Role;
 use super::runway::Runway;
 use super::signing_queue::SigningQueue;
 use billing::{Attempt, BatchId, Closed, Gate, Rules, Slot, spell_address};
-use chain::{Chain, ChainError, Delivery, Pulse, Unready};
+use chain::{Chain, ChainError, Delivery, HeadExtent, HeadView, Unready};
 use journal::{Durable, Journal, JournalError, LaneId, Origin};
 use parking_lot::Mutex;
 use policy::Refusal;
@@ -110,8 +110,8 @@ impl Lane {
     }
 
     /// The last look at the chain.
-    pub fn pulse(&self) -> Option<Pulse> {
-        *self.chain.pulse().borrow()
+    pub fn pulse(&self) -> Option<HeadView> {
+        *self.chain.heads().borrow()
     }
 
     /// Returns the chain and the account of the lane.
@@ -226,7 +226,7 @@ impl Lane {
     pub(super) fn intervals(&self) -> Intervals {
         let facts = self.chain.facts();
         let (poll, idle) = (facts.poll_interval, facts.idle_poll_interval);
-        Intervals { poll, idle, spread: self.chain.spread() }
+        Intervals { poll, idle, spread: self.chain.wait_before_look() }
     }
 
     /// Returns the lane's work, as far as the time of its next look depends on it. While the chain cannot be followed,
@@ -255,7 +255,7 @@ impl Lane {
     }
 
     /// Returns the extent of the next look.
-    pub(super) fn extent(&self) -> Extent {
+    pub(super) fn extent(&self) -> HeadExtent {
         self.looks.extent(self.intervals(), self.work())
     }
 
@@ -300,7 +300,7 @@ impl Lane {
         let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
         let past = self.journal.past(self.id(), since_ms).await?;
         self.counts.lock().accepted_ms = past.accepted_ms;
-        self.chain.recollect(past, &open);
+        self.chain.restore_state(past, &open);
         for slot in open {
             self.follow(slot);
         }

@@ -3,6 +3,7 @@
 //! knew. If providers take only so many requests a day, looks at open batches keep far enough apart for that to
 //! last.
 
+use chain::HeadExtent;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,15 +28,6 @@ struct RequestTimes {
     last: Option<Instant>,
     /// The last that came soon after another.
     followed: Option<Instant>,
-}
-
-/// The extent of a look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// Everything by which something may be signed.
-    Whole,
-    /// The news of open batches, and of others who use the account.
-    News,
 }
 
 /// The work of a lane, as far as the time of its next look depends on it.
@@ -108,7 +100,7 @@ impl LookTimes {
             let woken = self.wake.notified();
             let (times, now) = (intervals(), work());
             let pause = self.pause(every, times, now);
-            if pause > every || self.extent(times, now) == Extent::News {
+            if pause > every || self.extent(times, now) == HeadExtent::News {
                 *self.since.lock() = *self.whole.lock();
             }
             let Some(until) = looked.checked_add(pause) else { return woken.await };
@@ -120,8 +112,8 @@ impl LookTimes {
     }
 
     /// A look has ended, well or not.
-    pub(super) fn ended(&self, extent: Extent, now_ms: i64) {
-        if extent == Extent::News {
+    pub(super) fn ended(&self, extent: HeadExtent, now_ms: i64) {
+        if extent == HeadExtent::News {
             return;
         }
         *self.whole.lock() = Some(LastLook { at: Instant::now(), at_ms: now_ms });
@@ -132,14 +124,14 @@ impl LookTimes {
 
     /// Returns the extent of the next look. While requests follow one another, each finds everything looked at and
     /// waits for nothing.
-    pub(super) fn extent(&self, intervals: Intervals, work: Work) -> Extent {
+    pub(super) fn extent(&self, intervals: Intervals, work: Work) -> HeadExtent {
         let soon = intervals.poll.saturating_mul(2);
         let is_young = |then: Option<Instant>, age| then.is_some_and(|then| then.elapsed() < age);
         let whole = self.whole.lock().map(|look| look.at);
         let crowded = is_young(self.requests.lock().followed, soon);
         let wanted = crowded || self.wanted.load(Ordering::Relaxed);
         let known = is_young(whole, intervals.idle) && work == Work::OnlyWaits;
-        if known && !wanted { Extent::News } else { Extent::Whole }
+        if known && !wanted { HeadExtent::News } else { HeadExtent::Whole }
     }
 
     /// Waits for a look where the last one is longer ago than it ever is while the lane is at work.

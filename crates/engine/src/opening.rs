@@ -9,7 +9,7 @@ use billing::{
     AccountView, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView, OnlyFollows,
     PlaceTakers, PoolView, PoolsAsked, Ruling, first_position, rule, spell_address,
 };
-use chain::{MostSent, Pulse, ReadFrom, Recall};
+use chain::{AccountHistory, BlockScan, HeadView, MostSent, ReadFrom, ScanRange};
 use journal::LearntUpTo;
 use tracing::warn;
 
@@ -25,7 +25,7 @@ struct Learnt {
 }
 
 /// Brings the gate to where it belongs after a look at the chain.
-pub(super) async fn open(lane: &Lane, pulse: Pulse) -> Result<(), LaneError> {
+pub(super) async fn open(lane: &Lane, pulse: HeadView) -> Result<(), LaneError> {
     let (nonces, told_ms) = (pulse.nonces, told_until_ms(lane, pulse));
     let known = match lane.journal.next_position(lane.id()).await? {
         Some(next) => next,
@@ -64,15 +64,16 @@ pub(super) async fn open(lane: &Lane, pulse: Pulse) -> Result<(), LaneError> {
             }
             Ruling::LearnPositions { from, to, meanwhile } => {
                 lane.account.close_meanwhile(meanwhile);
-                let PlaceTakers { found, then_used_up } = lane.chain.strangers(from, to).await?;
+                let PlaceTakers { found, then_used_up } = place_takers(lane, from, to).await?;
                 take_in(lane, &mut view, found).await?;
                 view.used_up = view.used_up.or(then_used_up.then_some(view.next));
             }
             Ruling::ReadBlocks { meanwhile } => {
                 lane.account.close_meanwhile(meanwhile);
-                let recall = read_on(lane).await?;
-                view.account = AccountView::Blocks(Some(blocks_read(lane, &recall)));
-                (in_blocks, read) = (recall.found, recall.read);
+                let scan = read_on(lane).await?;
+                view.account = AccountView::Blocks(Some(blocks_read(lane, scan.as_ref())));
+                (in_blocks, read) =
+                    scan.map_or_else(Default::default, |scan| (scan.found, Some(scan.read)));
             }
             Ruling::LearnFound => {
                 let found = unknown(lane, view.next, std::mem::take(&mut in_blocks)).await?;
@@ -88,20 +89,32 @@ pub(super) async fn open(lane: &Lane, pulse: Pulse) -> Result<(), LaneError> {
 
 /// Until when this look has told everything, Unix ms. A later start compares that with the times of blocks, so a
 /// clock of this machine that is ahead of the chain's does not count.
-fn told_until_ms(lane: &Lane, pulse: Pulse) -> i64 {
+fn told_until_ms(lane: &Lane, pulse: HeadView) -> i64 {
     let head_ms = i64::try_from(pulse.head_time.saturating_mul(1000)).unwrap_or(i64::MAX);
     lane.journal.now_ms().min(head_ms)
 }
 
-async fn read_on(lane: &Lane) -> Result<Recall, LaneError> {
+async fn place_takers(lane: &Lane, from: u64, to: u64) -> Result<PlaceTakers, LaneError> {
+    match lane.chain.history() {
+        AccountHistory::Nonces(nonces) => Ok(nonces.foreign_transactions(from, to).await?),
+        AccountHistory::Blocks(_) => Ok(PlaceTakers::default()),
+    }
+}
+
+/// Reads on in the blocks; none on a chain that counts transactions.
+async fn read_on(lane: &Lane) -> Result<Option<BlockScan>, LaneError> {
+    let AccountHistory::Blocks(blocks) = lane.chain.history() else { return Ok(None) };
     let since_ms = lane.account.doubt().unwrap_or_default();
     let read = lane.journal.read_until(lane.id()).await?;
     let rival_until_ms = lane.past.checks().rival_until_ms;
-    Ok(lane.chain.recall(ReadFrom { since_ms, read, rival_until_ms }).await?)
+    let from = ReadFrom { since_ms, read, rival_until_ms };
+    Ok(Some(blocks.scan_blocks(ScanRange::Forgotten(from)).await?))
 }
 
-fn blocks_read(lane: &Lane, recall: &Recall) -> BlocksRead {
-    let Recall { percent, complete, rival, .. } = *recall;
+fn blocks_read(lane: &Lane, scan: Option<&BlockScan>) -> BlocksRead {
+    let nothing = (100, true, false);
+    let (percent, complete, rival) =
+        scan.map_or(nothing, |scan| (scan.percent, scan.complete, scan.rival));
     let checks = lane.past.checks();
     let rival = rival || checks.rival_until_ms.is_some();
     BlocksRead { percent, complete, rival, young: checks.unknown }
@@ -120,9 +133,10 @@ async fn has_read(lane: &Lane, read: Option<LearntUpTo>) -> Result<(), LaneError
 }
 
 async fn ask_pools(lane: &Lane, whose: PoolsAsked) -> Result<PoolView, LaneError> {
-    let MostSent { count, told_by } = match whose {
-        PoolsAsked::Undenied => lane.chain.undenied_sent().await?,
-        PoolsAsked::Any => lane.chain.most_sent().await?,
+    let MostSent { count, told_by } = match (lane.chain.history(), whose) {
+        (AccountHistory::Nonces(nonces), PoolsAsked::Undenied) => nonces.undenied_sent().await?,
+        (AccountHistory::Nonces(nonces), PoolsAsked::Any) => nonces.most_sent().await?,
+        (AccountHistory::Blocks(_), _) => MostSent::default(),
     };
     Ok(PoolView::Count(count, told_by))
 }
@@ -145,13 +159,14 @@ async fn begin(
     reconcile_new_lane(lane).await?;
     let by_blocks = |at_ms| lane.journal.by_blocks(at_ms);
     let left_ms = lane.account.doubt().map(by_blocks).or_else(|| lane.journal.left_ms());
-    let left = match left_ms {
-        Some(left_ms) => lane.chain.sent_before(left_ms).await?,
-        None => None,
-    };
-    let sent = match left {
-        Some(left) => left,
-        None => lane.chain.undenied_sent().await?.count,
+    let (left, sent) = match (lane.chain.history(), left_ms) {
+        // Positions are ours alone: no chain knows them.
+        (AccountHistory::Blocks(_), _) => (None, 0),
+        (AccountHistory::Nonces(nonces), None) => (None, nonces.undenied_sent().await?.count),
+        (AccountHistory::Nonces(nonces), Some(left_ms)) => {
+            let left = nonces.sent_before(left_ms).await?;
+            (Some(left), left)
+        }
     };
     let first = match first_position(lane.id().signer, left, sent, nonces) {
         Ok(first) => first,
@@ -190,7 +205,9 @@ async fn open_gate(lane: &Lane, told_ms: i64) -> Result<(), LaneError> {
     if lane.account.doubt().is_some() {
         lane.journal.end_doubt(lane.id(), told_ms).await?;
         lane.account.set_doubt(None);
-        lane.chain.recalled().await;
+        if let AccountHistory::Blocks(blocks) = lane.chain.history() {
+            blocks.end_scan().await;
+        }
     }
     lane.past.forget_rival();
     let mut gate = Gate::Open;

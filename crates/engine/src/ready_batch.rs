@@ -1,7 +1,7 @@
 //! A batch that has passed every check, and lacks its position, its signature and its claims.
 
 use billing::{Charge, Refused, Satisfied};
-use chain::{Draft, Pulse};
+use chain::{Draft, HeadView};
 use policy::Count;
 
 /// A batch that has passed every check.
@@ -14,7 +14,7 @@ pub(super) struct ReadyBatch {
     /// The amounts that the batch adds to the sums of the day.
     pub(super) counts: Vec<Count>,
     /// The chain, as it was seen when there was room.
-    pub(super) pulse: Pulse,
+    pub(super) pulse: HeadView,
 }
 
 /// The part of a request that its transaction does not charge.

@@ -8,8 +8,11 @@ use billing::{
     BlocksSeen, CallsThatCount, Closed, Doubt, JournalPast, LastUseSeen, PastRuling, PastView,
     UnconfirmedIn, UnconfirmedSeen, doubt, new_lane_is_in_doubt,
 };
-use chain::{ChainError, Recall, Young};
+use chain::{AccountHistory, BlockScan, ChainError, RevocableCalls, ScanRange};
 use tracing::{debug, warn};
+
+/// The blocks of a chain that counts an account's transactions: they are not needed.
+const NOTHING: BlocksSeen = BlocksSeen::Read { unknown: false, complete: true };
 
 /// The outcome of the check in one look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +44,7 @@ pub(super) async fn reconcile(lane: &Lane) -> Result<Reconciled, LaneError> {
             Doubt::ReadInFlight => view.in_flight = read_in_flight(lane).await?,
             Doubt::AskLastUse => view.last_use = ask_last_use(lane).await?,
             Doubt::ReadBlocks { from_ms, until_ms } => {
-                let read = lane.chain.used_between(from_ms, until_ms).await?;
-                view.since_left = compare(lane, read).await?;
+                view.since_left = read_uses(lane, from_ms, until_ms).await?;
             }
             Doubt::AskUnconfirmed(places, calls) => {
                 (view.unconfirmed, unread) = ask_unconfirmed(lane, places, calls).await?;
@@ -87,7 +89,8 @@ fn view(lane: &Lane) -> PastView {
 /// Reads the blocks that became irrevocable since this process began. Transactions that a copy has forgotten may have
 /// been on their way at that time, or in a block that was not irrevocable yet.
 async fn read_in_flight(lane: &Lane) -> Result<BlocksSeen, LaneError> {
-    match lane.chain.arrivals().await {
+    let AccountHistory::Blocks(blocks) = lane.chain.history() else { return Ok(NOTHING) };
+    match blocks.scan_blocks(ScanRange::Arrivals).await {
         Ok(read) => compare(lane, read).await,
         Err(error) => {
             debug!(%error, "blocks could not be read on; that is tried again");
@@ -96,8 +99,14 @@ async fn read_in_flight(lane: &Lane) -> Result<BlocksSeen, LaneError> {
     }
 }
 
+/// Reads the blocks in which the account's use between these times may be, for calls that the journal does not know.
+async fn read_uses(lane: &Lane, since_ms: i64, used_ms: i64) -> Result<BlocksSeen, LaneError> {
+    let AccountHistory::Blocks(blocks) = lane.chain.history() else { return Ok(NOTHING) };
+    compare(lane, blocks.scan_blocks(ScanRange::Uses { since_ms, used_ms }).await?).await
+}
+
 /// Compares the calls in blocks with the journal.
-async fn compare(lane: &Lane, read: Recall) -> Result<BlocksSeen, LaneError> {
+async fn compare(lane: &Lane, read: BlockScan) -> Result<BlocksSeen, LaneError> {
     let used = read.found.iter().map(|found| found.landed().hash).collect();
     let unknown = !lane.journal.unknown(used).await?.is_empty();
     Ok(BlocksSeen::Read { unknown, complete: read.complete })
@@ -120,8 +129,12 @@ async fn ask_unconfirmed(
         UnconfirmedIn::Blocks => None,
         UnconfirmedIn::BlocksAndPools => Some(lane.batches.hashes()),
     };
-    let told = lane.chain.young(ours.as_ref()).await;
-    let told = told.unwrap_or_else(|error| Young { unread: Some(error), ..Young::default() });
+    let told = match lane.chain.history() {
+        AccountHistory::Blocks(blocks) => blocks.revocable_calls(ours.as_ref()).await,
+        AccountHistory::Nonces(_) => Ok(RevocableCalls::default()),
+    };
+    let unread = |error| RevocableCalls { unread: Some(error), ..RevocableCalls::default() };
+    let told = told.unwrap_or_else(unread);
     let counts = || {
         let all = told.calls.iter();
         all.filter(|call| call.bills || calls == CallsThatCount::All)
@@ -151,7 +164,8 @@ pub(super) async fn reconcile_new_lane(lane: &Lane) -> Result<(), LaneError> {
 }
 
 async fn last_used_ms(lane: &Lane) -> Result<Option<i64>, LaneError> {
-    let used_ms = lane.chain.last_used().await?;
+    let AccountHistory::Blocks(blocks) = lane.chain.history() else { return Ok(None) };
+    let used_ms = blocks.last_used().await?;
     Ok(used_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
 }
 

@@ -4,14 +4,14 @@ use super::lane::Lane;
 use super::signing_queue::SigningTicket;
 use super::verdict::NoVerdict;
 use billing::{Full, Gate, InBlocks, LaneLoad};
-use chain::Pulse;
+use chain::HeadView;
 use journal::AcceptError;
 use std::time::Duration;
 
 /// Waits until one more transaction may wait for a block.
-pub(super) async fn room(lane: &Lane) -> Result<Pulse, NoVerdict> {
+pub(super) async fn room(lane: &Lane) -> Result<HeadView, NoVerdict> {
     lane.looks.wake(lane.chain.facts().poll_interval, lane.journal.now_ms()).await;
-    let mut pulses = lane.chain.pulse();
+    let mut pulses = lane.chain.heads();
     loop {
         let looked = lane.looked.notified();
         match lane.gate() {
@@ -33,7 +33,7 @@ pub(super) async fn room(lane: &Lane) -> Result<Pulse, NoVerdict> {
 }
 
 /// Returns the limit that is reached, if there is no room for one more batch.
-fn full(lane: &Lane, pulse: Pulse) -> Option<Full> {
+fn full(lane: &Lane, pulse: HeadView) -> Option<Full> {
     let signing = lane.queue.length();
     let load = match in_blocks(lane, pulse) {
         InBlocks::Below(mined) => {
@@ -63,7 +63,7 @@ pub(super) fn has_room(
 }
 
 /// Returns the lane's batches that blocks hold, as far as is known.
-pub(super) fn in_blocks(lane: &Lane, pulse: Pulse) -> InBlocks {
+pub(super) fn in_blocks(lane: &Lane, pulse: HeadView) -> InBlocks {
     match pulse.nonces {
         Some(nonces) => InBlocks::Below(nonces.mined),
         None => InBlocks::Seen(lane.batches.in_blocks()),

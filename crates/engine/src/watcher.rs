@@ -6,7 +6,6 @@ use super::end_log;
 use super::held_up::{HeldUp, SigningFailure};
 use super::lane::Lane;
 use super::lane_error::LaneError;
-use super::look_times::Extent;
 use super::not_ready::NotReady;
 use super::open_batches::OpenBatch;
 use super::opening::open;
@@ -14,7 +13,7 @@ use super::verdict::NoVerdict;
 use billing::{
     Attempt, AttemptKind, BatchId, Landed, Memory, Rules, Sighting, Slot, Step, Verdict, next_step,
 };
-use chain::ChainError;
+use chain::{ChainError, HeadExtent};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use journal::{Addition, Durable, Settlement};
@@ -67,7 +66,7 @@ impl Watcher {
         let key = async {
             let once = async || {
                 sleep(self.every).await;
-                self.lane.chain.look_after_key().await;
+                self.lane.chain.check_key().await;
             };
             while stop.run_until_cancelled(once()).await.is_some() {}
         };
@@ -85,7 +84,7 @@ impl Watcher {
     /// Looks whether the contract lets the account bill, and waits until that is due again.
     async fn permission(&self) {
         if self.lane.settings.role.signs() {
-            self.lane.chain.look_after_permission().await;
+            self.lane.chain.check_permission().await;
         }
         let unknown =
             matches!(self.lane.not_ready(), Some((NotReady::Unseen | NotReady::Permission, _)));
@@ -103,11 +102,8 @@ impl Watcher {
     }
 
     /// One look at the chain, and what follows from it.
-    async fn tick(&self, extent: Extent) -> Result<(), LaneError> {
-        let pulse = match extent {
-            Extent::Whole => self.lane.chain.beat().await?,
-            Extent::News => self.lane.chain.glance().await?,
-        };
+    async fn tick(&self, extent: HeadExtent) -> Result<(), LaneError> {
+        let pulse = self.lane.chain.poll_head(extent).await?;
         // A lane that cannot be opened takes nothing new; what is open is followed all the same.
         let opened = open(&self.lane, pulse).await;
         let followed = self.follow().await;

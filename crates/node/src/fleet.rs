@@ -13,33 +13,14 @@ use super::member::Node;
 use super::redact::Redactor;
 use super::retries::Retries;
 use super::rules::{FleetRules, Member, NodeId};
-use super::traffic::NodeTraffic;
 use futures_util::future::join_all;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
-
-/// A node as it is shown to people. Holds no URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeView {
-    /// Its host; with its place where several nodes share the host.
-    pub label: String,
-    /// The provider that runs the node, as far as its URL tells.
-    pub provider: String,
-    /// The use that may be made of the node.
-    pub state: State,
-    /// The number of the newest block that it told of.
-    pub head: Option<u64>,
-    /// True if transactions are sent to the node and nothing is asked of it.
-    pub send_only: bool,
-    /// The last statement of the node that was found false, or different from the others'.
-    pub reproach: Option<String>,
-}
 
 /// All nodes of one chain.
 pub struct Fleet<C> {
@@ -185,37 +166,6 @@ impl<C: Client> Fleet<C> {
         if let Some(node) = self.node(id) {
             node.was_silent();
         }
-    }
-
-    /// Returns the wait before each node is asked so many questions, so that its provider's daily allowance lasts
-    /// for the day.
-    pub fn spread(&self, questions: u64) -> Duration {
-        let now = Instant::now();
-        let waits = self.readers().filter_map(|node| node.allowance.as_ref());
-        waits.map(|allowance| allowance.wait_for(questions, now)).max().unwrap_or_default()
-    }
-
-    /// Returns the questions to each node, and their results.
-    pub fn traffic(&self) -> Vec<NodeTraffic> {
-        let now = Instant::now();
-        let view = |node: &Arc<Node<C>>| {
-            let left = node.allowance.as_ref().map(|allowance| allowance.left(now));
-            NodeTraffic { left, ..node.traffic.view(&node.label) }
-        };
-        self.nodes.iter().map(view).collect()
-    }
-
-    /// All nodes as people see them.
-    pub fn views(&self) -> Vec<NodeView> {
-        let view = |node: &Arc<Node<C>>| NodeView {
-            label: node.label.clone(),
-            provider: node.provider.clone(),
-            reproach: node.reproach(),
-            state: node.state(),
-            head: node.head().map(|head| head.number),
-            send_only: node.send_only,
-        };
-        self.nodes.iter().map(view).collect()
     }
 
     /// Returns the name of a node.

@@ -3,36 +3,17 @@
 use super::client::Client;
 use super::error::AskError;
 use super::fleet::Fleet;
+use super::group::{NodeGroup as _, Trust};
 use super::rules::NodeId;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use serde::de::DeserializeOwned;
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// Extra time that a node may take for a look, compared with the others.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// On whose word something is concluded that frees a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
-    /// One provider is configured: on its word alone.
-    Alone,
-    /// On that of two providers that say the same.
-    Two,
-}
-
-impl Trust {
-    /// The sentence for people.
-    pub fn sentence(self) -> &'static str {
-        match self {
-            Self::Alone => "one provider: claims are released on its word alone",
-            Self::Two => "claims are released when two providers agree",
-        }
-    }
-}
 
 /// Not enough nodes said the same.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,22 +42,6 @@ impl<C: Client> Fleet<C> {
     /// Returns true if no second provider can contradict the first.
     pub fn is_alone(&self) -> bool {
         self.trust() == Trust::Alone
-    }
-
-    /// On whose word something is concluded.
-    pub fn trust(&self) -> Trust {
-        let providers: BTreeSet<&str> = self.readers().map(|node| node.provider.as_str()).collect();
-        if providers.len() >= 2 { Trust::Two } else { Trust::Alone }
-    }
-
-    /// The providers that are configured under several URLs, with what those nodes are called.
-    pub fn repeated_providers(&self) -> Vec<(String, Vec<String>)> {
-        let mut nodes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for node in self.readers() {
-            nodes.entry(&node.provider).or_default().push(node.label.clone());
-        }
-        let repeated = nodes.into_iter().filter(|(_, labels)| labels.len() > 1);
-        repeated.map(|(provider, labels)| (provider.to_owned(), labels)).collect()
     }
 
     /// Returns true if as many nodes are fit as have to agree. Fewer can let a charge pass, and conclude nothing.

@@ -25,11 +25,11 @@ async fn what_the_preflight_foretells_is_what_happens() {
     let expected = expected.map(|(id, code)| (i64::try_from(id).unwrap(), code));
     assert_eq!(codes(&judged), expected);
 
-    let receipt = bill(&shop.chain, &chain, &judged.good, &preflight.estimate).await;
+    let receipt = bill(&shop.chain, &*chain, &judged.good, &preflight.estimate).await;
     assert_eq!(outcomes(&receipt), [0, 0, 0, 0]);
-    assert_eq!(nonces(&chain).await, NonceView { mined: 1, finalized: 0 });
+    assert_eq!(nonces(&*chain).await, NonceView { mined: 1, finalized: 0 });
     shop.chain.mine(2).await;
-    assert_eq!(nonces(&chain).await.finalized, 1);
+    assert_eq!(nonces(&*chain).await.finalized, 1);
 
     let again = judge(chain.preflight(charges(&shop.crowd[..1])).await.unwrap().checked);
     assert_eq!(again.refused[0].code, FailCode::AlreadyCharged);
@@ -58,7 +58,7 @@ async fn both_ways_of_reading_many_say_the_same() {
         asked.push(other);
     }
     asked[1].token = NOWHERE;
-    let through = async |chain: EvmChain| {
+    let through = async |chain: Box<dyn Chain>| {
         let checked = chain.preflight(asked.clone()).await.unwrap().checked;
         checked.into_iter().map(|checked| checked.funds).collect::<Vec<_>>()
     };
@@ -113,7 +113,7 @@ async fn a_contract_that_reverts_as_a_whole_names_its_culprits() {
         (9, FailCode::AllowanceInsufficient),
     ];
     assert_eq!(codes(&judged), expected);
-    let receipt = bill(&anvil, &chain, &judged.good, &preflight.estimate).await;
+    let receipt = bill(&anvil, &*chain, &judged.good, &preflight.estimate).await;
     assert!(receipt.status());
     assert_eq!(plain.balance(somebody("payee")).await, U256::from(70));
 
@@ -129,13 +129,13 @@ async fn what_a_batch_uses_is_foretold_and_never_too_little() {
         let chain = shop.adapter(|_| {}).await;
         let batch = charges(&shop.crowd);
         let estimate = chain.preflight(batch.clone()).await.unwrap().estimate;
-        let signed = committed(&chain, &batch, &estimate).await;
+        let signed = committed(&*chain, &batch, &estimate).await;
         let call = TxEnvelope::decode_2718_exact(&signed.raw).unwrap().input().clone();
         let needed = shop.chain.estimate(key().address(), shop.merchant.billing, call).await;
         let most = needed + needed / 25;
         assert!((needed..=most).contains(&estimate.used), "{size}: {needed} {estimate:?}");
         assert!(
-            outcomes(&bill(&shop.chain, &chain, &batch, &estimate).await).iter().all(|c| *c == 0)
+            outcomes(&bill(&shop.chain, &*chain, &batch, &estimate).await).iter().all(|c| *c == 0)
         );
     }
 }
@@ -162,5 +162,5 @@ async fn a_contract_that_serves_no_callers_with_code_passes_as_it_would_be_calle
     let preflight = chain.preflight(vec![charge]).await.unwrap();
     assert!(judge(preflight.checked.clone()).refused.is_empty(), "{:?}", preflight.checked);
     let good = [preflight.checked[0].charge.clone()];
-    assert!(bill(&anvil, &chain, &good, &preflight.estimate).await.status());
+    assert!(bill(&anvil, &*chain, &good, &preflight.estimate).await.status());
 }

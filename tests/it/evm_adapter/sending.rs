@@ -24,7 +24,7 @@ async fn nobody_is_asked_to_pay_for_a_batch_that_cannot_be_sent() {
     let estimate = chain.preflight(all.clone()).await.unwrap().estimate;
     let poor = json!([key().address(), U256::ONE]);
     shop.chain.call::<serde_json::Value>("anvil_setBalance", poor).await;
-    chain.beat().await.unwrap();
+    chain.poll_head(HeadExtent::Whole).await.unwrap();
     assert!(matches!(chain.draft(&all, &estimate).await, Err(ChainError::GasFunds { .. })));
     let dear = shop.adapter(|config| config.fees.max_fee_per_gas = Wei(1)).await;
     let refused = dear.draft(&all, &estimate).await.unwrap_err();
@@ -40,7 +40,7 @@ async fn who_fails_after_the_preflight_does_not_take_the_others_along() {
     let all = charges(&shop.crowd);
     let estimate = chain.preflight(all.clone()).await.unwrap().estimate;
     shop.token.block(shop.crowd[3].wallet, true).await;
-    let receipt = bill(&shop.chain, &chain, &all, &estimate).await;
+    let receipt = bill(&shop.chain, &*chain, &all, &estimate).await;
     assert_eq!(outcomes(&receipt), [0, 0, 0, 10]);
 }
 
@@ -50,7 +50,7 @@ async fn legacy_transactions_land_too() {
     let chain = shop.adapter(|config| config.fees.legacy = true).await;
     let all = charges(&shop.crowd);
     let estimate = chain.preflight(all.clone()).await.unwrap().estimate;
-    let receipt = bill(&shop.chain, &chain, &all, &estimate).await;
+    let receipt = bill(&shop.chain, &*chain, &all, &estimate).await;
     assert_eq!(outcomes(&receipt), [0]);
     assert_eq!(receipt.transaction_type(), alloy::consensus::TxType::Legacy);
 }
@@ -83,7 +83,7 @@ async fn another_chain_is_refused_and_a_dead_node_is_waited_for() {
 
     let dead = at("http://127.0.0.1:9", shop.merchant.billing);
     let chain = connected(dead).await.unwrap();
-    assert!(chain.pulse().borrow().is_none());
+    assert!(chain.heads().borrow().is_none());
     let error = chain.preflight(charges(&shop.crowd)).await.unwrap_err();
     assert!(
         matches!(&error, ChainError::Unavailable(why) if why.to_string().contains("connection refused"))

@@ -10,7 +10,7 @@ use super::node::{self, View};
 use super::observe::{EvmLook, no_block};
 use crate::confirm::{OPINIONS, can_be_looked_up};
 use crate::head::{HeadLook, told_by_fit};
-use crate::{CallFault, ChainError, ClockGap, Pulse, Purse, Unanswered, Unready};
+use crate::{CallFault, ChainError, ClockGap, HeadView, Purse, Unanswered, Unready};
 use ::node::{NodeId, NonceSeen, median, reached_by, refuted};
 use alloy::primitives::U256;
 use billing::{AttemptKind, NonceView};
@@ -24,7 +24,7 @@ use tracing::warn;
 /// One look at the head.
 #[derive(Clone, Debug)]
 pub(super) struct EvmHead {
-    pub(super) pulse: Pulse,
+    pub(super) pulse: HeadView,
     pub(super) nonces: NonceView,
     /// The newest block that counts as final.
     pub(super) final_block: u64,
@@ -47,7 +47,7 @@ enum HeadReach {
 }
 
 impl HeadLook for EvmHead {
-    fn pulse(&self) -> Pulse {
+    fn pulse(&self) -> HeadView {
         self.pulse
     }
 
@@ -184,7 +184,7 @@ impl EvmChain {
             },)?;
         let nonces = NonceView { mined: mined.max(finalized), finalized };
         let head = together(looks, seen)?;
-        let pulse = Pulse { final_time, nonces: Some(nonces), ..head.pulse };
+        let pulse = HeadView { final_time, nonces: Some(nonces), ..head.pulse };
         Ok(EvmHead { pulse, nonces, final_block, finalized_at, ..head })
     }
 
@@ -323,12 +323,8 @@ impl EvmChain {
         }
     }
 
-    /// Returns the error that every request hears, as far as the last look tells.
-    pub(super) fn unready_now(&self) -> Option<ChainError> {
-        self.could_bill(&*self.head.last()?).err()
-    }
-
-    fn could_bill(&self, head: &EvmHead) -> Result<(), ChainError> {
+    /// An error where no request could be billed, by this look.
+    pub(super) fn could_bill(&self, head: &EvmHead) -> Result<(), ChainError> {
         self.timely_at(head, head.when_seen(self.account.clock, self.young()))?;
         can_be_looked_up(&self.parts.fleet, &self.account.profile)?;
         self.with_contract(self.known())?;
@@ -372,7 +368,7 @@ fn together(looks: Vec<(NodeId, EvmLook)>, seen: Instant) -> Result<EvmHead, Cha
     let times = each().map(|look| look.latest.time());
     let head_time = reached_by(times, looks.len().min(2)).unwrap_or_default();
     Ok(EvmHead {
-        pulse: Pulse { head: number, head_time, final_time: 0, nonces: None },
+        pulse: HeadView { head: number, head_time, final_time: 0, nonces: None },
         nonces: NonceView { mined: 0, finalized: 0 },
         final_block: 0,
         market: Market {

@@ -6,16 +6,15 @@ use super::node::{Call, View};
 use super::{EvmChain, simulate};
 use crate::inspect::nodes_found;
 use crate::trial::CallFailure;
-use crate::{ChainError, Finding, Inspect, Payer};
+use crate::{ChainError, Finding, Payer};
 use alloy::primitives::{Bytes, U256};
-use async_trait::async_trait;
 use billing::decimal;
 
-#[async_trait]
-impl Inspect for EvmChain {
-    async fn inspect(&self) -> Vec<Finding> {
+impl EvmChain {
+    /// Looks at everything that a billing needs of the chain.
+    pub(super) async fn findings(&self) -> Vec<Finding> {
         let observed = self.observe().await;
-        let mut found = nodes_found(&self.parts.fleet);
+        let mut found = nodes_found(&*self.base.nodes);
         let head = match observed {
             Ok(head) => head,
             Err(error) => {
@@ -54,13 +53,7 @@ impl Inspect for EvmChain {
             Ok(sent) => Finding::fine("nonces", format!("{} sent, pools included", sent.count)),
             Err(error) => Finding::fault("nonces", error.to_string()),
         });
-        found.push(match first_bid(&head.market, &config.fees, self.raises()) {
-            Ok(bid) => {
-                let at_most = decimal(U256::from(bid.at_most()), 9);
-                Finding::fine("fees", format!("at most {at_most} gwei per gas now"))
-            }
-            Err(error) => Finding::fault("fees", error.to_string()),
-        });
+        found.push(self.fees_now(&head));
         found.push(self.gas_money(&head));
         found.push(match self.timely(&head) {
             Ok(()) => Finding::fine("clock", "the newest block is as old as it should be"),
@@ -75,9 +68,18 @@ impl Inspect for EvmChain {
         found.push(self.may_bill(&head).await);
         found
     }
-}
 
-impl EvmChain {
+    /// Finds the price that gas has now.
+    fn fees_now(&self, head: &EvmHead) -> Finding {
+        match first_bid(&head.market, &self.parts.config.fees, self.raises()) {
+            Ok(bid) => {
+                let at_most = decimal(U256::from(bid.at_most()), 9);
+                Finding::fine("fees", format!("at most {at_most} gwei per gas now"))
+            }
+            Err(error) => Finding::fault("fees", error.to_string()),
+        }
+    }
+
     /// Finds whether an ordinary batch could be paid.
     fn gas_money(&self, head: &EvmHead) -> Finding {
         let (what, signer) = ("gas money", self.account.facts.signer);

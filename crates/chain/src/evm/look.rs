@@ -65,7 +65,7 @@ impl EvmChain {
             return slots.iter().map(|_| Sighting::Nothing).collect();
         };
         self.in_flight.forget_below(head.nonces.finalized);
-        self.disputes.keep(slots.iter().map(|slot| slot.position));
+        self.base.disputes.keep(slots.iter().map(|slot| slot.position));
         let open: BTreeSet<u64> = slots.iter().map(|slot| slot.position).collect();
         self.landed.lock().retain(|position, _| open.contains(position));
         let unpaid = self.unpaid(slots, &head);
@@ -257,7 +257,7 @@ impl EvmChain {
                 disputing.iter().filter_map(|at| said.get(*at)).map(|(id, _)| *id).collect();
             self.dispute(place.position, &disputing);
         } else {
-            self.disputes.ended(place.position);
+            self.base.disputes.ended(place.position);
         }
         fate
     }
@@ -265,7 +265,7 @@ impl EvmChain {
     fn dispute(&self, position: u64, disputing: &[NodeId]) {
         let fleet = &self.parts.fleet;
         let nodes: Vec<String> = disputing.iter().map(|id| fleet.label(*id).to_owned()).collect();
-        if self.disputes.goes_on(&self.account.facts.name, position, &nodes) {
+        if self.base.disputes.goes_on(&self.account.facts.name, position, &nodes) {
             for id in disputing {
                 fleet.dissented(*id, "about the record of a final block");
             }

@@ -8,7 +8,7 @@ use super::resources::{Prices, affordable};
 use super::spends::{AccountMeans, SpendOf};
 use crate::confirm::can_be_looked_up;
 use crate::head::{HeadLook, told_by_fit};
-use crate::{ChainError, ClockGap, Pulse, Purse, Unanswered, Unready};
+use crate::{ChainError, ClockGap, HeadView, Purse, Unanswered, Unready};
 use ::node::{NodeId, median, reached_by, shared};
 use config::TvmConfig;
 use futures_util::future::join_all;
@@ -36,7 +36,7 @@ pub(super) struct Tip {
 /// One look at the head.
 #[derive(Clone, Debug)]
 pub(super) struct TronHead {
-    pub(super) pulse: Pulse,
+    pub(super) pulse: HeadView,
     /// The newest block of the chain.
     pub(super) newest: Tip,
     /// The newest block that as many providers as have to agree call irrevocable.
@@ -59,7 +59,7 @@ pub(super) struct TronHead {
 }
 
 impl HeadLook for TronHead {
-    fn pulse(&self) -> Pulse {
+    fn pulse(&self) -> HeadView {
         self.pulse
     }
 
@@ -118,12 +118,8 @@ impl TronChain {
         self.parts.config.poll_interval.saturating_mul(2)
     }
 
-    /// Returns the error that every request hears, as far as the last look tells.
-    pub(super) fn unready_now(&self) -> Option<ChainError> {
-        self.could_bill(&*self.head.last()?).err()
-    }
-
-    fn could_bill(&self, head: &TronHead) -> Result<(), ChainError> {
+    /// An error where no request could be billed, by this look.
+    pub(super) fn could_bill(&self, head: &TronHead) -> Result<(), ChainError> {
         head.timely(head.when_seen(self.account.clock, self.young()))?;
         can_be_looked_up(&self.parts.fleet, &self.account.profile)?;
         self.deployed()?;
@@ -265,7 +261,7 @@ fn together(
     // Nothing on TRON counts an account's transactions.
     let head_time = newest.time_ms.div_euclid(1000);
     let final_time = solid.time_ms.div_euclid(1000);
-    let pulse = Pulse { head: newest.number, head_time, final_time, nonces: None };
+    let pulse = HeadView { head: newest.number, head_time, final_time, nonces: None };
     let (clock_tolerance, seen) = (config.clock_tolerance, Instant::now());
     let not_alone = None;
     Ok(TronHead {

@@ -11,20 +11,19 @@ use super::head::TronHead;
 use super::resources::budget;
 use crate::inspect::nodes_found;
 use crate::reads::{Read, aggregated, answers};
-use crate::{ChainError, Estimate, Finding, Inspect};
+use crate::{ChainError, Estimate, Finding};
 use ::node::RealChain;
 use alloy::primitives::U256;
-use async_trait::async_trait;
 use billing::{Family, coins};
 
 /// Longest usual lag of the irrevocable blocks: 19 of 27 producers have to build on one.
 const USUAL_LAG: u64 = 40;
 
-#[async_trait]
-impl Inspect for TronChain {
-    async fn inspect(&self) -> Vec<Finding> {
+impl TronChain {
+    /// Looks at everything that a billing needs of the chain.
+    pub(super) async fn findings(&self) -> Vec<Finding> {
         let observed = self.observe().await;
-        let mut found = nodes_found(&self.parts.fleet);
+        let mut found = nodes_found(&*self.base.nodes);
         let head = match observed {
             Ok(head) => head,
             Err(error) => {
@@ -48,9 +47,7 @@ impl Inspect for TronChain {
         found.push(self.may_bill(&head).await);
         found
     }
-}
 
-impl TronChain {
     fn head(&self, head: &TronHead) -> Finding {
         match head.timely(self.account.clock.unix_ms()) {
             Ok(()) => {

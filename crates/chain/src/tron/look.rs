@@ -47,7 +47,7 @@ impl TronChain {
         let newest = slots.iter().map(|slot| slot.attempts.newest().as_ref().signed.hash);
         self.tracks.keep(&newest.collect());
         self.keep_spends(slots);
-        self.disputes.keep(slots.iter().map(|slot| slot.position));
+        self.base.disputes.keep(slots.iter().map(|slot| slot.position));
         let cases: Vec<Option<Case>> = slots.iter().map(|slot| case(slot, &head)).collect();
         let asked: Vec<_> =
             cases.iter().map(|case| self.testimonies(case.as_ref(), &head)).collect();
@@ -165,13 +165,13 @@ impl TronChain {
     fn dispute(&self, position: u64, disputing: &[NodeId]) {
         let fleet = &self.parts.fleet;
         if disputing.is_empty() {
-            return self.disputes.ended(position);
+            return self.base.disputes.ended(position);
         }
         for id in disputing {
             fleet.dissented(*id, "about what became of a transaction in an irrevocable block");
         }
         let nodes: Vec<String> = disputing.iter().map(|id| fleet.label(*id).to_owned()).collect();
-        self.disputes.goes_on(&self.account.facts.name, position, &nodes);
+        self.base.disputes.goes_on(&self.account.facts.name, position, &nodes);
     }
 
     /// Concludes, and remembers who lied; tells who contradict one another as well.

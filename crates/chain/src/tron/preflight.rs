@@ -10,7 +10,7 @@ use super::constant::{ConstantCallOutcome, TRIES, out_of_time};
 use super::head::TronHead;
 use super::pace::PaceRuling;
 use crate::trial::{Fit, Group, Outcome, Simulated, Simulator, conclude, note};
-use crate::{CallFault, Chain, ChainError, Estimate, Preflight, TooLong, Unanswered};
+use crate::{CallFault, ChainError, Estimate, Preflight, TooLong, Unanswered};
 use alloy::primitives::Address;
 use async_trait::async_trait;
 use billing::{Charge, Opinion};
@@ -42,7 +42,7 @@ impl<'a> TronPreflight<'a> {
         if admitted == PaceRuling::Refuse {
             return Err(chain.slow(charges.len()));
         }
-        let (head, contract) = (chain.current().await?, chain.facts().contract);
+        let (head, contract) = (chain.current().await?, chain.account.facts.contract);
         Ok(Self { chain, api, contract, head, charges, tries: admitted == PaceRuling::Try })
     }
 }
@@ -167,7 +167,7 @@ impl TronPreflight<'_> {
         }
         let chain = self.chain;
         chain.throttle.pace.lock().stopped(max, chain.account.clock.unix_ms());
-        warn!(chain = chain.facts().name, charges, max, %why, "the billing call takes too long");
+        warn!(chain = chain.account.facts.name, charges, max, %why, "the billing call takes too long");
         chain.slow(charges)
     }
 

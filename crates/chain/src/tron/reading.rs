@@ -2,7 +2,7 @@
 
 use super::api::TronBlock;
 use super::death::Misfit;
-use crate::Recall;
+use crate::BlockScan;
 use alloy::primitives::B256;
 use billing::Foreign;
 use journal::LearntUpTo;
@@ -103,13 +103,13 @@ impl Reading {
         self.last.time_ms >= self.until_ms
     }
 
-    pub(super) fn so_far(&self) -> Recall {
+    pub(super) fn so_far(&self) -> BlockScan {
         let whole = self.until_ms.saturating_sub(self.from_ms).max(1);
         let read = self.last.time_ms.saturating_sub(self.from_ms).min(whole);
         let percent = read.saturating_mul(100).checked_div(whole).unwrap_or(100);
         let (found, complete, rival) = (self.found.clone(), self.complete(), self.rival);
-        let read = Some(LearntUpTo { number: self.last.number, id: self.last.id });
-        Recall { found, percent, complete, rival, read }
+        let read = LearntUpTo { number: self.last.number, id: self.last.id };
+        BlockScan { found, percent, complete, rival, read }
     }
 }
 

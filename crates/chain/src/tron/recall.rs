@@ -14,7 +14,7 @@ use super::look::seconds;
 use super::proofs::{Support, proven};
 use super::reading::{Last, Reading, from_ms};
 use crate::profiles::KnownProfiles;
-use crate::{ChainError, ReadFrom, Recall, Unanswered};
+use crate::{BlockScan, ChainError, ReadFrom, Unanswered};
 use ::node::NodeId;
 use alloy::primitives::{Address, B256};
 use billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque, Slot};
@@ -85,7 +85,7 @@ impl TronChain {
     }
 
     /// Reads on.
-    pub(super) async fn read_on(&self, from: ReadFrom) -> Result<Recall, ChainError> {
+    pub(super) async fn read_on(&self, from: ReadFrom) -> Result<BlockScan, ChainError> {
         let head = self.current().await?;
         let mut state = self.reading.lock().await;
         let mut reading = match state.take() {
@@ -106,7 +106,7 @@ impl TronChain {
         &self,
         since_ms: i64,
         used_ms: i64,
-    ) -> Result<Recall, ChainError> {
+    ) -> Result<BlockScan, ChainError> {
         let head = self.current().await?;
         let mut state = self.comparing.lock().await;
         let until_ms = u64::try_from(used_ms).unwrap_or_default().saturating_add(1);
@@ -121,7 +121,7 @@ impl TronChain {
     }
 
     /// Reads the blocks that become irrevocable, until nothing can land that was signed before.
-    pub(super) async fn read_arrivals(&self) -> Result<Recall, ChainError> {
+    pub(super) async fn read_arrivals(&self) -> Result<BlockScan, ChainError> {
         let head = self.current().await?;
         let mut state = self.arriving.lock().await;
         let reading = if let Some(reading) = state.take() {
@@ -160,7 +160,7 @@ impl TronChain {
         state: &mut Option<Reading>,
         mut reading: Reading,
         head: &TronHead,
-    ) -> Result<Recall, ChainError> {
+    ) -> Result<BlockScan, ChainError> {
         let before = reading.clone();
         let read = self.read_some(&mut reading, head).await;
         let Last { id, number, .. } = reading.last;

@@ -7,7 +7,6 @@ use super::constant::ConstantCallOutcome;
 use super::head::TronHead;
 use super::pace::{Burnt, CpuPace, Probe};
 use super::transaction::SignedBytes;
-use crate::{Chain, ChainError, Pulse};
 use alloy::primitives::U256;
 use billing::{Attempt, CallEnding, Execution, Landed, Sighting, SigningHalt, Slot};
 use journal::{FailedBilling, Past};
@@ -28,20 +27,6 @@ pub(super) struct Throttle {
 }
 
 impl TronChain {
-    /// Looks at the head, and at what follows from it for what is signed next.
-    pub(super) async fn beaten(&self) -> Result<Pulse, ChainError> {
-        let head = self.observe().await?;
-        self.probe_when_due(&head).await;
-        Ok(head.pulse)
-    }
-
-    /// The same for what is open alone.
-    pub(super) async fn glanced(&self) -> Result<Pulse, ChainError> {
-        let head = self.follow().await?;
-        self.probe_when_due(&head).await;
-        Ok(head.pulse)
-    }
-
     /// Takes up what an earlier process saw.
     pub(super) fn take_up(&self, past: Past) {
         let mut pace = self.throttle.pace.lock();
@@ -52,7 +37,7 @@ impl TronChain {
                 pace.went_through();
             }
         }
-        self.parts.burnings.note(self.facts().signer, pace.burnt());
+        self.parts.burnings.note(self.account.facts.signer, pace.burnt());
     }
 
     /// Returns the cost of today's failures of all accounts of the chain, sun.
@@ -64,7 +49,11 @@ impl TronChain {
     pub(super) fn throttled(&self) -> Option<SigningHalt> {
         let not_alone = self.head.last().and_then(|head| head.not_alone);
         if let Some(Authority { weight, threshold }) = not_alone {
-            return Some(SigningHalt::NotAlone { signer: self.facts().signer, weight, threshold });
+            return Some(SigningHalt::NotAlone {
+                signer: self.account.facts.signer,
+                weight,
+                threshold,
+            });
         }
         let most = self.parts.config.fees.max_burnt_per_day.0;
         self.throttle.pace.lock().closed(self.burnt_today(), most)
@@ -108,10 +97,10 @@ impl TronChain {
             let mut pace = self.throttle.pace.lock();
             (pace.failed(burnt), pace.burnt())
         };
-        self.parts.burnings.note(self.facts().signer, sum);
+        self.parts.burnings.note(self.account.facts.signer, sum);
         if news && out_of_time {
             let most = self.most_at_once();
-            warn!(chain = self.facts().name, tx.hash = %landed.hash, charges, "a block stopped a billing transaction because it took too long: at most {most} charges are signed at once for a while");
+            warn!(chain = self.account.facts.name, tx.hash = %landed.hash, charges, "a block stopped a billing transaction because it took too long: at most {most} charges are signed at once for a while");
         }
     }
 
@@ -125,13 +114,13 @@ impl TronChain {
     }
 
     /// Tries a smaller part of what blocks stopped, if nothing is signed because of that.
-    async fn probe_when_due(&self, head: &Arc<TronHead>) {
+    pub(super) async fn probe_when_due(&self, head: &Arc<TronHead>) {
         let due = self.throttle.pace.lock().probe(self.account.clock.unix_ms());
         let Some(probe) = due else { return };
         let passed = self.passes(&probe, head).await;
         let now_ms = self.account.clock.unix_ms();
         self.throttle.pace.lock().probed(passed, now_ms);
-        let (chain, charges) = (&self.facts().name, probe.charges);
+        let (chain, charges) = (&self.account.facts.name, probe.charges);
         if passed {
             info!(chain, charges, "the call passes in time again, for as many charges");
         } else {
@@ -142,12 +131,13 @@ impl TronChain {
     /// Returns true if a call runs to its end in time, whatever it says, every time that it is tried.
     async fn passes(&self, probe: &Probe, head: &Arc<TronHead>) -> bool {
         let computed = self.computed(head);
-        let Ok(call) = self.profile().shorten(&probe.calldata, probe.charges, &computed) else {
+        let Ok(call) = self.account.profile.shorten(&probe.calldata, probe.charges, &computed)
+        else {
             return false;
         };
         for _ in 0..PROBES {
             let began = Instant::now();
-            match self.call(self.api(), self.facts().contract, &call).await {
+            match self.call(self.api(), self.account.facts.contract, &call).await {
                 Ok(ConstantCallOutcome::Said { .. } | ConstantCallOutcome::Failed(_)) => {}
                 Ok(ConstantCallOutcome::Stopped(_)) | Err(_) => return false,
             }

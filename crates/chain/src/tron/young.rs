@@ -8,7 +8,7 @@ use super::observe::{TronLook, newest_of};
 use super::proofs::{proven, proven_range};
 use super::reading::Last;
 use super::recall::{OwnCall, call_by};
-use crate::{ChainError, Unanswered, Young, YoungCall};
+use crate::{ChainError, RevocableCall, RevocableCalls, Unanswered};
 use ::node::NodeId;
 use alloy::primitives::B256;
 use futures_util::future::join_all;
@@ -52,7 +52,7 @@ struct NewestRead {
     /// The last of what was read that nobody can undo: other forks are read from here on.
     solid: Last,
     /// Calls of ours that were read last or are not irrevocable, and the number of the block of each.
-    calls: Vec<(u64, YoungCall)>,
+    calls: Vec<(u64, RevocableCall)>,
 }
 
 impl NewestRead {
@@ -66,7 +66,7 @@ impl NewestRead {
     }
 
     /// The calls. Those that are irrevocable are told once: what was read late was young when nothing was read.
-    fn tell(&mut self, solid: &TronBlock) -> Vec<YoungCall> {
+    fn tell(&mut self, solid: &TronBlock) -> Vec<RevocableCall> {
         let told = self.calls.iter().map(|(_, call)| *call).collect();
         self.calls.retain(|(number, _)| *number > solid.number);
         self.solid = if self.last.number < solid.number { self.last } else { solid.into() };
@@ -91,7 +91,7 @@ impl NewestRead {
 
 /// The answers of one node.
 struct NodeTold {
-    young: Young,
+    young: RevocableCalls,
     read: NewestRead,
     others: Vec<B256>,
 }
@@ -102,7 +102,7 @@ impl TronChain {
     pub(super) async fn young_calls(
         &self,
         ours: Option<&BTreeSet<B256>>,
-    ) -> Result<Young, ChainError> {
+    ) -> Result<RevocableCalls, ChainError> {
         let head = self.current().await?;
         // From the first look on it is known what was signed before this process began.
         self.dead_after(&head);
@@ -114,7 +114,7 @@ impl TronChain {
             (node, self.young_at(node, &head, read, (ours, others)).await)
         });
         let told = join_all(asked).await;
-        let mut young = Young::default();
+        let mut young = RevocableCalls::default();
         for (node, told) in told {
             let NodeTold { young: here, read, others } = match told {
                 Ok(told) => told,
@@ -147,7 +147,8 @@ impl TronChain {
         let TronLook { newest, used_ms, .. } = head.told_by(node).ok_or_else(unread)?;
         // A use of the account in a block bears the time of the block before.
         if *used_ms < read.last.time_ms {
-            let young = Young { calls: read.tell(&head.solid), ..Young::default() };
+            let young =
+                RevocableCalls { calls: read.tell(&head.solid), ..RevocableCalls::default() };
             read.nothing_since(&head.solid);
             return Ok(NodeTold { young, read, others: Vec::new() });
         }
@@ -158,7 +159,7 @@ impl TronChain {
             newest = newest_of(self.api_of(node), Side::Full).await?;
         }
         let mut read = self.read_up_to(node, &newest, (read, head)).await?;
-        let mut young = Young { calls: pool.calls, untold: pool.untold, unread: None };
+        let mut young = RevocableCalls { calls: pool.calls, untold: pool.untold, unread: None };
         young.calls.extend(read.tell(&head.solid));
         Ok(NodeTold { young, read, others: pool.others })
     }
@@ -236,10 +237,10 @@ impl TronChain {
         Ok(blocks)
     }
 
-    fn young_call(&self, hash: B256, call: &OwnCall, head: &TronHead) -> YoungCall {
+    fn young_call(&self, hash: B256, call: &OwnCall, head: &TronHead) -> RevocableCall {
         let bills = self.account.profiles.bills_through(call.to);
         let rival_until_ms = Some(call.expires_ms).filter(|ms| *ms > self.dead_after(head));
-        YoungCall { hash, bills, rival_until_ms }
+        RevocableCall { hash, bills, rival_until_ms }
     }
 
     /// Reads the transactions in this node's pool that are neither `ours` nor known to be another's.
@@ -278,7 +279,7 @@ impl TronChain {
 /// The contents of a node's pool besides the transactions already known.
 #[derive(Default)]
 struct PoolTold {
-    calls: Vec<YoungCall>,
+    calls: Vec<RevocableCall>,
     others: Vec<B256>,
     untold: bool,
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::NodeError;
 use crate::retries::Retries;
-use crate::{Http, JsonRpc, NoAgreement, Request, Trust};
+use crate::{Http, JsonRpc, NoAgreement, NodeGroup as _, Request, Trust};
 use alloy::primitives::B256;
 use axum::Router;
 use axum::extract::State as Shared;

@@ -75,7 +75,7 @@ fn what_is_learnt_is_not_found_again() {
     reading.read(&block(FIRST + 2), vec![stranger(FIRST + 2)]).unwrap();
     assert_eq!(reading.so_far().found, vec![stranger(FIRST + 2)]);
     let read = LearntUpTo { number: FIRST + 2, id: id(FIRST + 2) };
-    assert_eq!(reading.so_far().read, Some(read));
+    assert_eq!(reading.so_far().read, read);
 }
 
 fn profiles() -> KnownProfiles {

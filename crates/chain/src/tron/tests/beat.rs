@@ -15,15 +15,15 @@ async fn a_beat_tells_the_time_of_the_chain_and_asks_for_prices_once() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
-        let pulse = chain.beat().await.unwrap();
+        let pulse = chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!((pulse.head, pulse.head_time), (66, HEAD_MS / 1000));
-        assert_eq!(*chain.pulse().borrow(), Some(pulse));
+        assert_eq!(*chain.base.heads.borrow(), Some(pulse));
         let head = chain.current().await.unwrap();
         assert_eq!((head.solid.number, hex::encode(head.solid.id)), (61, SOLID_ID.to_owned()));
         assert_eq!((head.prices.energy, head.prices.bandwidth), (100, 10));
         assert!(head.means.iter().all(|held| held.resources.energy > 0 && held.block == 66));
         assert!(chain.ready().await.unwrap().multicall);
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 1);
         assert_eq!(double.asked("/wallet/getaccount"), 2);
     })
@@ -37,17 +37,17 @@ async fn prices_are_asked_again_after_maintenance_and_after_a_broken_exchange() 
         let chain = connected(url).await;
         let maintenance = json!({ "num": HEAD_MS }).to_string();
         double.says("/wallet/getnextmaintenancetime", 200, &maintenance);
-        chain.beat().await.unwrap();
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 2, "the head has passed it");
         double.says("/wallet/getnextmaintenancetime", 200, &json!({ "num": u64::MAX }).to_string());
-        chain.beat().await.unwrap();
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 3);
         assert!(chain.api().next_maintenance_ms().await.is_ok());
         double.says("/wallet/gettransactionbyid", 502, "");
         assert!(chain.api().call_result(Side::Full, SOLID_ID.parse().unwrap()).await.is_err());
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 4, "it may be another node now");
     })
     .await;
@@ -58,7 +58,7 @@ async fn providers_that_have_parted_are_named_when_nothing_was_irrevocable_for_a
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         let seen = chain.current().await.unwrap();
         let timely = |parted, lag_ms: u64| {
             let mut head = TronHead::clone(&seen);
@@ -84,7 +84,7 @@ async fn a_node_on_another_chain_is_not_used() {
         assert_eq!(refused, NotConnected::WrongChain { configured, answered });
 
         let chain = connected(url).await;
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         let genesis = json!({ "detail": false, "id_or_num": "0" });
         let sent = recorded_answer("01", "/wallet/getblock", &genesis);
         let other = sent.replace(GENESIS_ID, &GENESIS_ID.replace("29d6a48c", "00000001"));
@@ -98,16 +98,20 @@ async fn a_node_on_another_chain_is_not_used() {
         double.says("/wallet/getnextmaintenancetime", 502, "");
         assert!(chain.api().next_maintenance_ms().await.is_err());
         double.says("/wallet/getnextmaintenancetime", 200, r#"{"num":1}"#);
-        let moved = chain.beat().await.unwrap_err();
+        let moved = chain.poll_head(HeadExtent::Whole).await.unwrap_err();
         assert!(moved.to_string().contains("0x00000001, but this chain is"), "{moved}");
         assert!(chain.learnt.read().is_empty() && chain.head.last().is_none());
         double.says(&format!("/walletsolidity/getblock {genesis}"), 200, &sent);
         for minute in 1..=10 {
-            assert!(chain.beat().await.is_err(), "minute {minute}");
+            assert!(chain.poll_head(HeadExtent::Whole).await.is_err(), "minute {minute}");
             tokio::time::pause();
             tokio::time::advance(Duration::from_mins(1)).await;
             tokio::time::resume();
-            assert_eq!(chain.beat().await.is_ok(), minute == 10, "minute {minute}");
+            assert_eq!(
+                chain.poll_head(HeadExtent::Whole).await.is_ok(),
+                minute == 10,
+                "minute {minute}"
+            );
         }
         assert!(chain.ready().await.unwrap().multicall);
     })
@@ -123,7 +127,7 @@ async fn without_its_key_an_account_is_looked_at_and_nothing_is_drafted() {
         let chain = FamilyConfig::Tvm(Arc::clone(&parts.config));
         let account = account_of(&Signatory::Keyless(signer), profile(), &chain);
         let chain = TronChain::connect(account, parts).await.unwrap();
-        assert_eq!(chain.beat().await.unwrap().head, 66);
+        assert_eq!(chain.poll_head(HeadExtent::Whole).await.unwrap().head, 66);
         let estimate = Estimate { used: 100_000, charges: 1 };
         let refused = chain.draft(&[charge(1)], &estimate).await.unwrap_err();
         assert_eq!(refused, ChainError::NoKey { signer: to_base58(signer) });
@@ -136,11 +140,11 @@ async fn a_solidity_node_that_falls_back_changes_nothing() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         let third = json!({ "detail": false, "id_or_num": "3" });
         let old = recorded_answer("01", "/walletsolidity/getblock", &third);
         double.says("/walletsolidity/getblock", 200, &old);
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!(chain.current().await.unwrap().solid.number, 61);
     })
     .await;

@@ -2,7 +2,6 @@
 
 use super::node::{Double, client_of, config, connected, node, parts, serving};
 use super::*;
-use crate::Inspect;
 use billing::SigningHalt;
 use config::RpcUrl;
 use serde_json::json;
@@ -18,7 +17,7 @@ async fn finding(chain: &TronChain, what: &str) -> Vec<String> {
 
 /// The signing account as a node tells it, with this owner permission.
 fn account(double: &Double, chain: &TronChain, permission: &Value) {
-    let me = address::to_hex(chain.facts().signer);
+    let me = address::to_hex(chain.account.facts.signer);
     let account =
         json!({ "address": me, "balance": 1_000_000_000, "owner_permission": permission });
     double.says("/wallet/getaccount", 200, &account.to_string());
@@ -29,19 +28,19 @@ async fn a_key_that_cannot_sign_alone_is_found_before_anything_is_signed() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
-        let signer = chain.facts().signer;
+        let signer = chain.account.facts.signer;
         let me = address::to_hex(signer);
         let other = "41".to_owned() + &"11".repeat(20);
         let key = |who: &str, weight: u64| json!({ "address": who, "weight": weight });
         let permission = json!({ "threshold": 2, "keys": [key(&me, 1), key(&other, 1)] });
         account(&double, &chain, &permission);
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!(chain.halt(), Some(SigningHalt::NotAlone { signer, weight: 1, threshold: 2 }));
         let said = finding(&chain, "permission to sign").await;
         assert!(said[0].contains("weighs 1 of the 2"), "{said:?}");
         let permission = json!({ "threshold": 2, "keys": [key(&me, 2), key(&other, 1)] });
         account(&double, &chain, &permission);
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!(chain.halt(), None);
     })
     .await;
@@ -56,13 +55,13 @@ async fn a_dead_json_rpc_costs_nothing_and_is_named() {
         configured.nodes[0].jsonrpc = Some(RpcUrl::parse("http://127.0.0.1:9/jsonrpc").unwrap());
         dead.fleet = client_of(&configured).unwrap().0;
         let chain = TronChain::connect(account, dead).await.unwrap();
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         let passed = json!({
             "result": { "result": true }, "energy_used": 1, "constant_result": ["00"],
             "transaction": { "ret": [{}] },
         });
         double.says(CALL, 200, &passed.to_string());
-        let said = chain.ask(chain.api(), chain.facts().contract, &[1]).await.unwrap();
+        let said = chain.ask(chain.api(), chain.account.facts.contract, &[1]).await.unwrap();
         assert!(matches!(said, constant::ConstantCallOutcome::Said { .. }));
         let named = finding(&chain, "nodes[0].jsonrpc").await;
         assert_eq!(named.len(), 1, "{named:?}");
@@ -75,7 +74,7 @@ async fn a_node_without_history_is_found_by_a_record_that_it_must_have() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
-        chain.beat().await.unwrap();
+        chain.poll_head(HeadExtent::Whole).await.unwrap();
         let raw = sightings::any_call();
         let newest = chain.current().await.unwrap().solid.number;
         forged::lacks(&double, newest.saturating_sub(45)..=newest);

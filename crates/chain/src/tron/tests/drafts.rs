@@ -13,6 +13,10 @@ use policy::Meant;
 use serde_json::json;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+fn unready(chain: &dyn Chain) -> Option<ChainError> {
+    chain.unready()
+}
+
 #[tokio::test]
 async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
     let double = node();
@@ -25,7 +29,7 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let tokens = [charge(1).token, charge(2).token];
         let cost = draft.cost();
         let (kind, tokens) = (AttemptKind::Bill, Some(&tokens[..]));
-        let (contract, function) = (chain.facts().contract, chain.profile().selector());
+        let (contract, function) = (chain.account.facts.contract, chain.account.profile.selector());
         let meant = Meant { kind, contract, function, items: &items, tokens, earlier: None, cost };
         let sign = |position| draft.signed(position, &meant);
         let (first, second) = (sign(0).await.unwrap(), sign(1).await.unwrap());
@@ -38,7 +42,7 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         assert_eq!(read.unsigned.timestamp_ms, HEAD_MS + 1);
         assert_eq!(read.unsigned.fee_limit, 13_200_000);
         assert_eq!(read.unsigned.contract, Address::repeat_byte(5));
-        assert_eq!(read.signer(), Some(chain.facts().signer));
+        assert_eq!(read.signer(), Some(chain.account.facts.signer));
         let deadline = U256::from(HEAD_MS / 1000 + 600).to_be_bytes::<32>();
         assert!(read.unsigned.data.windows(32).any(|word| word == deadline));
         assert_eq!(double.asked("/wallet/broadcasthex"), 0);
@@ -66,7 +70,7 @@ async fn what_the_account_cannot_pay_is_not_drafted() {
         double.says("/wallet/getaccountresource", 200, "{}");
         let poor = chain.draft(&[charge(1)], &estimate).await.unwrap_err();
         assert!(matches!(&poor, ChainError::GasFunds { have, .. } if have.is_zero()), "{poor}");
-        assert!(matches!(chain.unready(), Some(ChainError::Unready(Unready::GasMoney(_)))));
+        assert!(matches!(unready(&chain), Some(ChainError::Unready(Unready::GasMoney(_)))));
         let dear = Estimate { used: 10_000_000, charges: 1 };
         let dear = chain.draft(&[charge(1)], &dear).await.unwrap_err();
         assert!(matches!(dear, ChainError::FeeTooHigh(_)), "{dear}");
@@ -83,8 +87,8 @@ async fn readiness_says_of_a_fee_limit_above_the_ceiling_what_a_request_hears() 
             let (account, mut parts) = parts(url);
             Arc::make_mut(&mut parts.config).fees.max_fee_limit.0 = ceiling;
             let chain = TronChain::connect(account, parts).await.unwrap();
-            chain.beat().await.unwrap();
-            let ready = chain.unready();
+            chain.poll_head(HeadExtent::Whole).await.unwrap();
+            let ready = unready(&chain);
             let heard = chain.draft(&[charge(1)], &estimate).await.err();
             assert_eq!(ready, heard);
             assert_eq!(ready.is_none(), good, "{ready:?}");
@@ -112,9 +116,12 @@ async fn nothing_is_signed_by_a_head_that_is_out_of_time() {
             let drafted = chain.draft(&[charge(1)], &estimate).await;
             assert_eq!(drafted.is_ok(), good, "{off}");
             assert!(good || matches!(drafted, Err(ChainError::Unready(Unready::Clock(_)))));
-            let ready = chain.unready();
+            let ready = unready(&chain);
             assert_eq!(ready.is_none(), good, "{ready:?}");
-            assert!(chain.beat().await.is_ok(), "open transactions are followed all the same");
+            assert!(
+                chain.poll_head(HeadExtent::Whole).await.is_ok(),
+                "open transactions are followed all the same"
+            );
         }
     })
     .await;
@@ -135,7 +142,7 @@ async fn nothing_is_signed_while_finality_stands_still() {
             chain.head.forget();
             let drafted = chain.draft(&[charge(1)], &Estimate { used: 1_000, charges: 1 }).await;
             assert_eq!(drafted.is_ok(), good, "{lag}");
-            let stalled = matches!(chain.unready(), Some(ChainError::Unready(Unready::Stalled(_))));
+            let stalled = matches!(unready(&chain), Some(ChainError::Unready(Unready::Stalled(_))));
             assert_eq!(stalled, !good, "{lag}");
         }
     })
@@ -144,15 +151,15 @@ async fn nothing_is_signed_while_finality_stands_still() {
 
 /// The billing of one charge until a deadline, Unix seconds.
 fn call(chain: &TronChain, deadline: u64) -> Vec<u8> {
-    let computed = Computed { deadline, signer: chain.facts().signer };
-    chain.profile().encode(&[charge(1)], &computed).unwrap()
+    let computed = Computed { deadline, signer: chain.account.facts.signer };
+    chain.account.profile.encode(&[charge(1)], &computed).unwrap()
 }
 
 /// A slot whose attempt expired `expired_ms` before the newest irrevocable block.
 fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
     let unsigned = Unsigned {
-        owner: chain.facts().signer,
-        contract: chain.facts().contract,
+        owner: chain.account.facts.signer,
+        contract: chain.account.facts.contract,
         data: call(chain, 5),
         ref_block: RefBlock { low: 7, hash: [7; 8] },
         expiration_ms: (1_795_253_439_000 - expired_ms).try_into().unwrap(),
@@ -163,8 +170,8 @@ fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
     let kind = AttemptKind::Bill;
     let items: Vec<Item> = vec![charge(1).item()];
     let attempts = Attempts::new(Attempt { batch: BatchId(1), seq: 0, kind, signed });
-    let contract = chain.facts().contract;
-    let profile = Arc::clone(chain.profile().written());
+    let contract = chain.account.facts.contract;
+    let profile = Arc::clone(chain.account.profile.written());
     Slot { batch: BatchId(1), position: 3, contract, profile, accepted_ms: 0, items, attempts }
 }
 
@@ -185,7 +192,7 @@ async fn the_same_charges_are_drafted_again_for_a_new_life_and_a_new_deadline() 
         let draft = chain.recompose(&slot, AttemptKind::Bill).await.unwrap();
         let (kind, items) = (AttemptKind::Bill, slot.items.as_slice());
         let (contract, cost) = (slot.contract, draft.cost());
-        let function = chain.profile().selector();
+        let function = chain.account.profile.selector();
         let meant = Meant { kind, contract, function, items, tokens: None, earlier: None, cost };
         let again = draft.signed(slot.position, &meant).await.unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);

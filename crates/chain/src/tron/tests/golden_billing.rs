@@ -6,6 +6,7 @@ use alloy::sol;
 use alloy::sol_types::SolCall;
 use billing::{Charge, Entry, Family, Item, Scalar, spell_address};
 use config::BillingConfig;
+use contract::Profile;
 use std::collections::BTreeMap;
 
 sol! {

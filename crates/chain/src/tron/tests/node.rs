@@ -13,6 +13,7 @@ use config::{
     BillingConfig, ChainConfig, ChainKeys, FamilyConfig, KeyRef, NewWork, PolicyConfig, RpcUrl,
     Sun, TvmFeeConfig, TvmNode,
 };
+use contract::Profile;
 use host::clock::Clock;
 use serde_json::json;
 use std::collections::BTreeMap;

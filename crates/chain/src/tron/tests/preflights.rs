@@ -43,7 +43,7 @@ fn rich() -> String {
 fn answers(double: &Double, chain: &TronChain, contract: Address, data: &[u8], answer: &str) {
     let asked = json!({
         "contract_address": to_hex(contract), "data": hex::encode(data),
-        "owner_address": to_hex(chain.facts().signer),
+        "owner_address": to_hex(chain.account.facts.signer),
     });
     double.says(&format!("{CALL} {asked}"), 200, answer);
 }
@@ -109,7 +109,7 @@ fn runs(
             let group: Vec<u8> = (first..=last).collect();
             let charges: Vec<Charge> = group.iter().map(|n| charge(*n)).collect();
             let data = chain.calldata(head, &charges).unwrap();
-            answers(double, chain, chain.facts().contract, &data, &say(&group));
+            answers(double, chain, chain.account.facts.contract, &data, &say(&group));
         }
     }
 }
@@ -158,12 +158,12 @@ async fn a_batch_that_the_node_keeps_stopping_is_too_large_and_nobody_is_to_blam
 
 /// The answer to one read that deploys nothing.
 fn answers_deployless(double: &Double, chain: &TronChain, charges: &[Charge], words: &[u8]) {
-    let contract = chain.facts().contract;
+    let contract = chain.account.facts.contract;
     let asked = FundsReads::of(charges, contract);
     let input = pack(contract, None, &LookupReads::none(contract), &asked);
     let asked = json!({
         "data": hex::encode([READER.to_vec(), input].concat()),
-        "owner_address": to_hex(chain.facts().signer),
+        "owner_address": to_hex(chain.account.facts.signer),
     });
     let packed: Vec<u8> = words.iter().flat_map(|word| [1, *word]).collect();
     double.says(&format!("{CALL} {asked}"), 200, &passed(1, &hex::encode(packed)));
@@ -199,7 +199,7 @@ async fn a_node_that_runs_no_creation_code_is_asked_in_halves_through_the_aggreg
         let chain = connected(url, |_| ()).await;
         let at = chain.parts.config.multicall.unwrap();
         let charges: Vec<Charge> = (1..=4).map(charge).collect();
-        let asked = FundsReads::of(&charges, chain.facts().contract).reads();
+        let asked = FundsReads::of(&charges, chain.account.facts.contract).reads();
         let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
         double.says(CALL, 200, &nothing_there);
         let funds = |n: u64| Funds { balance: U256::from(n), allowance: U256::from(n + 100) };
@@ -227,7 +227,7 @@ async fn what_fails_among_others_is_read_once_more_alone() {
         let chain = connected(url, |_| ()).await;
         let at = chain.parts.config.multicall.unwrap();
         let charges: Vec<Charge> = (1..=3).map(charge).collect();
-        let asked = FundsReads::of(&charges, chain.facts().contract).reads();
+        let asked = FundsReads::of(&charges, chain.account.facts.contract).reads();
         let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
         let answer = answered(&[Some(1), Some(2), None, None, None, Some(6)]);
         double.says(CALL, 200, &nothing_there);
@@ -271,7 +271,7 @@ async fn without_an_aggregator_a_token_that_is_none_spoils_nothing_else() {
         assert!(nothing_there.contains("CONTRACT_VALIDATE_ERROR"));
         let charges = [charge(1), Charge { token: Address::repeat_byte(8), ..charge(2) }];
         double.says(CALL, 200, &rich());
-        for read in FundsReads::of(&charges[1..], chain.facts().contract).reads() {
+        for read in FundsReads::of(&charges[1..], chain.account.facts.contract).reads() {
             answers(&double, &chain, read.target, &read.data, &nothing_there);
         }
         let known = chain.ready().await.unwrap();
@@ -318,12 +318,12 @@ fn recorded_multicalls_are_written_and_read_like_ours() {
 
 #[tokio::test]
 async fn check_names_what_keeps_a_chain_from_billing() {
-    use crate::{Finding, Inspect, Weight};
+    use crate::{Finding, Weight};
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url, |_| ()).await;
         let head = chain.current().await.unwrap();
-        let contract = chain.facts().contract;
+        let contract = chain.account.facts.contract;
         double.says(CALL, 200, &reverted());
         let faults = |found: &[Finding]| -> Vec<&str> {
             found.iter().filter(|one| one.weight == Weight::Fault).map(|one| one.what).collect()
