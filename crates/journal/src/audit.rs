@@ -7,12 +7,12 @@ mod batches;
 mod small_tables;
 mod sums;
 
+use crate::commit::day_sums;
 use crate::history::HistoryRow;
 use crate::model::HistoryHead;
-use crate::profiles::ProfileAudit;
-use crate::rename::Renames;
-use crate::spend;
 use crate::sql::{Database, SqlResult};
+use crate::tables::profiles::ProfileAudit;
+use crate::tables::renames::Renames;
 use batches::BatchAudit;
 use serde_json::Value;
 use small_tables::SmallTables;
@@ -38,12 +38,12 @@ pub struct Audit {
 
 /// Verifies everything.
 #[cfg(test)]
-pub(super) fn audit(conn: &dyn Database, kept: &[HistoryHead]) -> SqlResult<Audit> {
+pub(crate) fn audit(conn: &dyn Database, kept: &[HistoryHead]) -> SqlResult<Audit> {
     watched(conn, kept, &mut |_, _| {})
 }
 
 /// Verifies everything, in one walk through the history.
-pub(super) fn watched(
+pub(crate) fn watched(
     conn: &dyn Database,
     kept: &[HistoryHead],
     watch: AuditWatch<'_>,
@@ -151,7 +151,7 @@ impl Walk<'_> {
         self.faults.extend(self.tables.differences(self.conn)?);
         self.faults.extend(self.sums.unfinished(self.conn)?);
         self.faults.extend(self.profiles.untold(self.conn)?);
-        match spend::faults(self.conn) {
+        match day_sums::faults(self.conn) {
             Ok(faults) => self.faults.extend(faults),
             Err(error) => self.faults.push(format!("the sums of a day cannot be read: {error}")),
         }

@@ -1,8 +1,8 @@
 //! The history: one row for every step, each carrying the hash of the one before it, so that what
 //! was written can be shown not to have been changed since.
 
-use crate::columns::{kind_word, period_text};
 use crate::model::{Added, Corrected};
+use crate::sql::columns::{kind_word, period_text};
 use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use crate::{HistoryHead, Origin};
 use alloy::primitives::B256;
@@ -15,27 +15,27 @@ use spans::SpanPlace;
 
 /// The point from which the history goes on: the number and the digest of its newest row.
 #[derive(Debug, Default)]
-pub(super) struct Newest {
-    pub(super) seq: i64,
-    pub(super) digest: Vec<u8>,
+pub(crate) struct Newest {
+    pub(crate) seq: i64,
+    pub(crate) digest: Vec<u8>,
 }
 
 const LAST: &str = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
 
 /// Returns the point from which the history goes on now.
-pub(super) fn newest(conn: &dyn Database) -> SqlResult<Newest> {
+pub(crate) fn newest(conn: &dyn Database) -> SqlResult<Newest> {
     let read = |row: &Row<'_>| Ok(Newest { seq: row.get(0)?, digest: row.get(1)? });
     let newest = conn.prepare_cached(LAST)?.query_row([], read);
     newest.optional().map(Option::unwrap_or_default)
 }
 
 /// Appends a row inside the current transaction.
-pub(super) fn append(conn: &dyn Database, at_ms: i64, event: &str, body: &Value) -> SqlResult<()> {
+pub(crate) fn append(conn: &dyn Database, at_ms: i64, event: &str, body: &Value) -> SqlResult<()> {
     append_to(conn, &newest(conn)?, at_ms, event, body)
 }
 
 /// Appends a row behind the newest one.
-pub(super) fn append_to(
+pub(crate) fn append_to(
     conn: &dyn Database,
     newest: &Newest,
     at_ms: i64,
@@ -51,7 +51,7 @@ pub(super) fn append_to(
 }
 
 /// The last row.
-pub(super) fn head(conn: &dyn Database) -> SqlResult<HistoryHead> {
+pub(crate) fn head(conn: &dyn Database) -> SqlResult<HistoryHead> {
     let head = conn.prepare_cached(LAST)?.query_row([], |row| {
         Ok(HistoryHead { row: row.get(0)?, digest: hex::encode(row.get::<Vec<u8>>(1)?) })
     });
@@ -59,23 +59,23 @@ pub(super) fn head(conn: &dyn Database) -> SqlResult<HistoryHead> {
 }
 
 /// Returns true if the row of `head`, with that digest, is part of the history.
-pub(super) fn holds(conn: &dyn Database, head: &HistoryHead) -> SqlResult<bool> {
+pub(crate) fn holds(conn: &dyn Database, head: &HistoryHead) -> SqlResult<bool> {
     let digest = "SELECT digest FROM history WHERE seq = ?1";
     let found = conn.query_row(digest, [head.row], |row| row.get::<Vec<u8>>(0)).optional()?;
     Ok(head.row == 0 || found.map(hex::encode).as_ref() == Some(&head.digest))
 }
 
 /// One row, but for its digest.
-pub(super) struct HistoryRow<'a> {
-    pub(super) seq: i64,
-    pub(super) at_ms: i64,
-    pub(super) event: &'a str,
-    pub(super) body: &'a str,
+pub(crate) struct HistoryRow<'a> {
+    pub(crate) seq: i64,
+    pub(crate) at_ms: i64,
+    pub(crate) event: &'a str,
+    pub(crate) body: &'a str,
 }
 
 impl HistoryRow<'_> {
     /// The digest that the row carries when the one before it carries `before`.
-    pub(super) fn digest(&self, before: &[u8]) -> Vec<u8> {
+    pub(crate) fn digest(&self, before: &[u8]) -> Vec<u8> {
         let mut hash = Sha256::new();
         hash.update(before);
         hash.update(self.seq.to_be_bytes());
@@ -88,32 +88,32 @@ impl HistoryRow<'_> {
 }
 
 /// The history's record of an accepted batch: enough to notice any later change to its rows.
-pub(super) struct Accepted<'a> {
-    pub(super) batch: BatchId,
-    pub(super) origin: Origin,
+pub(crate) struct Accepted<'a> {
+    pub(crate) batch: BatchId,
+    pub(crate) origin: Origin,
     /// The number of the profile that it was signed by; none for an adopted one.
-    pub(super) profile: Option<i64>,
-    pub(super) position: u64,
+    pub(crate) profile: Option<i64>,
+    pub(crate) position: u64,
     /// The caller's name for the request, and what that stands for.
-    pub(super) request: Option<(&'a str, B256)>,
-    pub(super) caller: Option<&'a AskedBy>,
+    pub(crate) request: Option<(&'a str, B256)>,
+    pub(crate) caller: Option<&'a AskedBy>,
     /// The span of the request.
-    pub(super) trace: Option<SpanPlace>,
+    pub(crate) trace: Option<SpanPlace>,
     /// The digest of its first transaction; of an adopted one, whose bytes are not known, its hash.
-    pub(super) transaction: String,
+    pub(crate) transaction: String,
     /// The amounts that the batch added to the sums of the day.
-    pub(super) counted: Vec<Added>,
+    pub(crate) counted: Vec<Added>,
     /// The items that another batch held when it was learnt from the chain.
-    pub(super) elsewhere: Vec<usize>,
+    pub(crate) elsewhere: Vec<usize>,
     /// The claims that it freed, because their guards had ended.
-    pub(super) freed: Vec<ClaimPlace>,
+    pub(crate) freed: Vec<ClaimPlace>,
 }
 
 /// A claim's place: the batch, and where in it.
-pub(super) type ClaimPlace = (i64, i64);
+pub(crate) type ClaimPlace = (i64, i64);
 
 impl Accepted<'_> {
-    pub(super) fn body(&self, items: &[Item]) -> Value {
+    pub(crate) fn body(&self, items: &[Item]) -> Value {
         json!({
             "batch": self.batch.0,
             "place": self.origin.place(self.position),
@@ -132,7 +132,7 @@ impl Accepted<'_> {
 }
 
 /// The digest of a signed transaction and of what is kept beside its bytes, hex.
-pub(super) fn transaction_digest(signed: &Signed) -> String {
+pub(crate) fn transaction_digest(signed: &Signed) -> String {
     let mut hash = Sha256::new();
     hash.update(signed.hash);
     hash.update(signed.gas_required.to_be_bytes());
@@ -141,7 +141,7 @@ pub(super) fn transaction_digest(signed: &Signed) -> String {
 }
 
 /// Returns the history's record of another attempt, and of the amounts that it added to the sum of the day.
-pub(super) fn attempt_body(attempt: &Attempt, counted: &[Added]) -> Value {
+pub(crate) fn attempt_body(attempt: &Attempt, counted: &[Added]) -> Value {
     json!({
         "batch": attempt.batch.0,
         "attempt": attempt.seq,
@@ -152,24 +152,24 @@ pub(super) fn attempt_body(attempt: &Attempt, counted: &[Added]) -> Value {
 }
 
 /// The history's record of the end of a batch.
-pub(super) struct Settled<'a> {
-    pub(super) batch: BatchId,
-    pub(super) state: BatchState,
+pub(crate) struct Settled<'a> {
+    pub(crate) batch: BatchId,
+    pub(crate) state: BatchState,
     /// The transaction that decided.
-    pub(super) winner: Option<B256>,
-    pub(super) block: BlockRef,
+    pub(crate) winner: Option<B256>,
+    pub(crate) block: BlockRef,
     /// The cost of that transaction, if it is one of the batch's own.
-    pub(super) record: Option<&'a TxRecord>,
+    pub(crate) record: Option<&'a TxRecord>,
     /// The words for what became of each item.
-    pub(super) outcomes: Value,
+    pub(crate) outcomes: Value,
     /// Until when its charges without a period stay claimed, chain time, s; none where it charged nobody.
-    pub(super) guard_until: Option<u64>,
+    pub(crate) guard_until: Option<u64>,
     /// The changes that the batch's end made in the sums of days.
-    pub(super) corrected: Corrected,
+    pub(crate) corrected: Corrected,
 }
 
 impl Settled<'_> {
-    pub(super) fn body(self) -> Value {
+    pub(crate) fn body(self) -> Value {
         let record = self.record.map(|record| {
             json!({"ending": record.ending.word(), "message": record.message, "used": record.used,
                    "fee": record.fee.to_string()})

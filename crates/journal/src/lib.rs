@@ -1,116 +1,79 @@
 #![doc = include_str!("../README.md")]
 
-mod accept;
 mod audit;
-mod audit_file;
-mod backup;
-mod backup_directory;
-mod base;
-mod before;
-mod columns;
+mod by_people;
 mod commit;
-mod disk;
-mod doubt;
-mod end;
+mod configured;
+mod copies;
 mod error;
-mod feed;
-mod files;
-mod gas;
-mod gates;
-mod held;
 mod history;
-mod instances;
-mod interchange;
-mod ledger;
-mod ledger_filter;
-mod left;
-mod link;
-mod mark;
-mod migrate;
 mod model;
-mod networks;
-mod not_copied;
-mod open;
 mod open_error;
-mod passing;
-mod past;
-mod pause;
-mod place;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod profiles;
-mod refusals;
-mod regular;
-mod rename;
-mod requests;
-mod resolve;
-mod room;
-mod rows;
-mod seen;
-mod shape;
-mod spend;
+mod queue;
+mod read_models;
+mod sharing;
 mod sql;
-mod standby;
-mod start;
-mod takers;
-mod whole;
-mod work;
-mod writer;
+mod sqlite;
+mod tables;
 
-pub use accept::{Accepting, NotAccepted};
 pub use audit::{Audit, AuditWatch};
-pub use disk::Disk;
-pub use doubt::LearntUpTo;
+pub use by_people::config_change::{Accepting, NotAccepted};
+pub use by_people::interchange::{Exported, Imported, NotImported};
+pub use commit::day_sums::Spent;
+pub use commit::requests::RequestStanding;
+pub use commit::rows::ClaimScope;
+pub use configured::{backups_share_the_disk, mark_shares_the_disk};
+pub use copies::copy_contents::{CopyContents, SeenCopy};
+pub use copies::not_copied::NotCopied;
+pub use copies::regular_backups::RegularBackups;
 pub use error::{AcceptError, JournalError};
-pub use feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
-pub use gas::GasNote;
-pub use gates::GateNote;
-pub use interchange::{Exported, Imported, NotImported};
-pub use ledger::{FullLedger, LedgerEntry, LedgerLine, LedgerLines, REFUSED};
-pub use ledger_filter::{LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch};
-pub use left::KnownLane;
-#[cfg(feature = "postgres")]
-pub use migrate::Steps;
 pub use model::{
     Addition, Billing, Binding, Durable, FailedBilling, HistoryHead, Instance, LaneId, Line,
     LineOutcome, Misbound, Network, NoHead, Origin, OtherPause, Past, Pause, PersonsWord, Proposal,
     Recorded, Resolution, Resolved, Sealed, Settlement, Setup, Switch, Unresolved,
 };
-pub use not_copied::NotCopied;
 pub use open_error::OpenError;
-pub use place::{backups_share_the_disk, mark_shares_the_disk};
 #[cfg(feature = "postgres")]
 pub use postgres::{Migrated, ServerConfig};
-pub use refusals::{KeptRefusal, Refusals, RefusedRequest, Unkept};
-pub use regular::RegularBackups;
-pub use rename::{NotRenamed, Renaming};
-pub use requests::RequestStanding;
-pub use rows::ClaimScope;
-pub use seen::{CopyContents, SeenCopy};
-pub use spend::Spent;
+pub use read_models::feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
+pub use read_models::ledger::{FullLedger, LedgerEntry, LedgerLine, LedgerLines, REFUSED};
+pub use read_models::ledger_filter::{LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch};
+pub use read_models::refusals::{KeptRefusal, Refusals, RefusedRequest, Unkept};
+pub use sharing::standby::{Standby, StandbySight, Turn};
 pub use sql::{
     BindValues, Constraint, Database, Found, Mapped, OptionalExtension, Params, Row, ServerFault,
     ServerReply, ServerStatement, SqlError, SqlResult, Statement,
 };
-pub use standby::{Standby, StandbySight, Turn};
-pub use writer::{Figures, Served, Writer};
+pub use sqlite::disk::Disk;
+#[cfg(feature = "postgres")]
+pub use sqlite::migrations::Steps;
+pub use sqlite::writer::{Figures, Served, Writer};
+pub use tables::doubts::LearntUpTo;
+pub use tables::gas_notes::GasNote;
+pub use tables::gate_notes::GateNote;
+pub use tables::known_lanes::KnownLane;
+pub use tables::renames::{NotRenamed, Renaming};
 
 use alloy::primitives::B256;
 use billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
-use files::Files;
+use by_people::resolution;
+use commit::{acceptance, day_sums, endings, place_takers, rows, waiting_claims};
 use host::clock::Clock;
-use instances::Company;
-use link::Link;
-use networks::Renamed;
 use parking_lot::RwLock;
 use policy::Count;
-
-use start::Begun;
+use queue::tell_if_heard;
+use sharing::instances::Instances;
+use sharing::server_link::ServerLink;
+use sqlite::files::Files;
+use sqlite::start::Begun;
+use sqlite::writer::{Job, RanWrite};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tables::networks::Renamed;
+use tables::{doubts, lane_past, networks, pauses};
 use tokio::sync::{mpsc, oneshot};
-use work::tell_if_heard;
-use writer::{Job, RanWrite};
 
 /// The handle. Cheap to clone; the thread ends when the last handle is dropped.
 #[derive(Clone, Debug)]
@@ -121,9 +84,9 @@ pub struct Journal {
     figures: Arc<Figures>,
     files: Option<Files>,
     /// The way to a server; none where the journal is a file.
-    link: Option<Arc<Link>>,
+    link: Option<Arc<ServerLink>>,
     /// Those who share it; none where the journal is a file.
-    company: Option<Arc<Company>>,
+    company: Option<Arc<Instances>>,
     min_free_bytes: u64,
     old_copy: bool,
     left_ms: Option<i64>,
@@ -193,7 +156,7 @@ impl Journal {
     ) -> Result<impl Future<Output = Result<Slot<Durable<Attempt>>, AcceptError>>, AcceptError>
     {
         self.ready()?;
-        let told = self.begin_write(move |conn| commit::accept(conn, proposal)).await?;
+        let told = self.begin_write(move |conn| acceptance::accept(conn, proposal)).await?;
         Ok(async { told.await.map_err(|_| self.lost())? })
     }
 
@@ -202,7 +165,7 @@ impl Journal {
         &self,
         addition: Addition,
     ) -> Result<Option<Durable<Attempt>>, AcceptError> {
-        self.write(move |conn| commit::add_attempt(conn, addition)).await?
+        self.write(move |conn| acceptance::add_attempt(conn, addition)).await?
     }
 
     /// Writes down transactions of the lane's account that the journal does not know, with the
@@ -215,7 +178,7 @@ impl Journal {
         at_ms: i64,
     ) -> Result<(), JournalError> {
         let all = move |conn: &dyn Database| {
-            found.iter().try_for_each(|tx| end::adopt(conn, &origin, tx, guard_s, at_ms))
+            found.iter().try_for_each(|tx| endings::adopt(conn, &origin, tx, guard_s, at_ms))
         };
         Ok(self.write(all).await??)
     }
@@ -223,12 +186,12 @@ impl Journal {
     /// Returns true if a transaction that was learnt from the chain has made a charge that this open batch holds.
     pub async fn is_charged_elsewhere(&self, batch: BatchId) -> Result<bool, JournalError> {
         let now_s = self.now_ms().div_euclid(1000);
-        self.read(move |conn| passing::is_charged_elsewhere(conn, batch, now_s)).await
+        self.read(move |conn| waiting_claims::is_charged_elsewhere(conn, batch, now_s)).await
     }
 
     /// Writes down how batches ended.
     pub async fn settle(&self, ends: Vec<Settlement>, at_ms: i64) -> Result<(), JournalError> {
-        let all = move |conn: &dyn Database| end::settle_all(conn, &ends, at_ms);
+        let all = move |conn: &dyn Database| endings::settle_all(conn, &ends, at_ms);
         Ok(self.write(all).await??)
     }
 
@@ -250,24 +213,24 @@ impl Journal {
         at_ms: i64,
     ) -> Result<u64, JournalError> {
         let open = move |conn: &dyn Database| {
-            commit::open_lane(conn, lane, takers::first_free(conn, lane, first)?, at_ms)
+            acceptance::open_lane(conn, lane, place_takers::first_free(conn, lane, first)?, at_ms)
         };
         Ok(self.write(open).await??)
     }
 
     /// The next position of a lane; none when it was never opened.
     pub async fn next_position(&self, lane: LaneId) -> Result<Option<u64>, JournalError> {
-        self.read(move |conn| commit::next_position(conn, lane)).await
+        self.read(move |conn| acceptance::next_position(conn, lane)).await
     }
 
     /// Writes down that what a lane had forgotten is learnt.
     pub async fn end_doubt(&self, lane: LaneId, at_ms: i64) -> Result<(), JournalError> {
-        Ok(self.write(move |conn| doubt::end(conn, lane, at_ms)).await??)
+        Ok(self.write(move |conn| doubts::end(conn, lane, at_ms)).await??)
     }
 
     /// Which of these transactions the journal does not know, in the same order.
     pub async fn unknown(&self, hashes: Vec<B256>) -> Result<Vec<B256>, JournalError> {
-        self.read(move |conn| doubt::unknown(conn, hashes)).await
+        self.read(move |conn| doubts::unknown(conn, hashes)).await
     }
 
     /// Returns the state of a lane that an earlier process left: the time until which the journal knows the lane's
@@ -281,11 +244,11 @@ impl Journal {
         if unwritten {
             self.begun.doubt(lane);
         } else if self.old_copy {
-            self.write(move |conn| doubt::include(conn, lane)).await??;
+            self.write(move |conn| doubts::include(conn, lane)).await??;
         }
         let left = move |conn: &dyn Database| {
-            let known = doubt::since(conn, lane)?;
-            let newest = || if unwritten { doubt::newest_row(conn).map(Some) } else { Ok(None) };
+            let known = doubts::since(conn, lane)?;
+            let newest = || if unwritten { doubts::newest_row(conn).map(Some) } else { Ok(None) };
             let since = known.map_or_else(newest, |since| Ok(Some(since)))?;
             Ok((since, rows::open_slots(conn, lane)?))
         };
@@ -296,7 +259,7 @@ impl Journal {
     /// opened.
     pub async fn known_until(&self, lane: LaneId) -> Result<Option<i64>, JournalError> {
         let clocks_ms = self.clocks_ms;
-        self.read(move |conn| past::known_until(conn, lane, clocks_ms)).await
+        self.read(move |conn| lane_past::known_until(conn, lane, clocks_ms)).await
     }
 
     /// Writes down that the lane's account did something after `known_until_ms` (Unix ms) that is not in
@@ -307,13 +270,13 @@ impl Journal {
         known_until_ms: i64,
         at_ms: i64,
     ) -> Result<(), JournalError> {
-        let begin = move |conn: &dyn Database| doubt::begin_for(conn, lane, known_until_ms, at_ms);
+        let begin = move |conn: &dyn Database| doubts::begin_for(conn, lane, known_until_ms, at_ms);
         Ok(self.write(begin).await??)
     }
 
     /// Returns the ends of the newest batches of a lane, as far back as `since_ms` (Unix ms of this machine).
     pub async fn past(&self, lane: LaneId, since_ms: i64) -> Result<Past, JournalError> {
-        self.read(move |conn| past::past(conn, lane, since_ms)).await
+        self.read(move |conn| lane_past::past(conn, lane, since_ms)).await
     }
 
     /// Checks that the sums of the day have room for this much more. Takes nothing.
@@ -323,7 +286,7 @@ impl Journal {
         counts: Vec<Count>,
         at_ms: i64,
     ) -> Result<(), AcceptError> {
-        self.read(move |conn| Ok(spend::room(conn, chain, &counts, at_ms))).await?
+        self.read(move |conn| Ok(day_sums::room(conn, chain, &counts, at_ms))).await?
     }
 
     /// The sums of all accounts of a chain on the day of `at_ms`.
@@ -332,7 +295,7 @@ impl Journal {
         chain: PlatformChainId,
         at_ms: i64,
     ) -> Result<Vec<Spent>, JournalError> {
-        self.read(move |conn| spend::spent(conn, chain, at_ms)).await
+        self.read(move |conn| day_sums::spent(conn, chain, at_ms)).await
     }
 
     /// Returns the pause of a chain, if somebody paused it.
@@ -350,7 +313,7 @@ impl Journal {
         let (tell, told) = oneshot::channel();
         let known = Arc::clone(&self.pauses);
         let job = Job::Write(Box::new(move |conn| {
-            let result = pause::set(conn, &switch, &by);
+            let result = pauses::set(conn, &switch, &by);
             let keep = matches!(result, Ok(Ok(_)));
             let reply = Box::new(move || {
                 let now_known = |now| *known.write() = now;
@@ -367,7 +330,7 @@ impl Journal {
         &self,
         finding: PersonsWord,
     ) -> Result<Result<Resolved, Unresolved>, JournalError> {
-        Ok(self.write(move |conn| resolve::resolve(conn, &finding)).await??)
+        Ok(self.write(move |conn| resolution::resolve(conn, &finding)).await??)
     }
 
     /// A batch with everything that is known of it.

@@ -3,23 +3,23 @@
 //! The statements are those of the journal in a file (sql.rs). Here is what a server has besides: a connection
 //! that may break, a COMMIT whose answer may be lost, and a database that other people run, copy and restore.
 
-mod alive;
-mod beat;
-mod begin;
-mod fit;
+mod fitness;
 mod greeting;
-mod hold;
-mod line;
+mod heartbeat;
+mod instance_table;
+mod job_wait;
+mod lock;
 mod mark;
+mod pending_replies;
 mod pooler;
 mod question;
 mod reader;
-mod roll;
+mod server_line;
 mod session;
 mod standby;
+mod starting;
 mod statement;
 mod steps;
-mod telling;
 mod tls;
 mod token;
 mod transfer;
@@ -31,20 +31,21 @@ pub(crate) use token::Token;
 pub(super) use transfer::{ServerAndOwner, to_file, to_server};
 
 use crate::audit::AuditWatch;
-use crate::files::find_place_for_mark;
-use crate::mark as boots;
 use crate::model::BootId;
 use crate::open_error::OpenError;
+use crate::sharing::standby::Turn;
 use crate::sql::SqlError;
-use crate::standby::Turn;
-use crate::{Audit, HistoryHead, Journal, Setup, Steps, audit, migrate};
-use begin::{begin, reach_for, serve};
+use crate::sqlite::file_mark::insert_boot;
+use crate::sqlite::files::find_place_for_mark;
+use crate::sqlite::migrations;
+use crate::{Audit, HistoryHead, Journal, Setup, Steps, audit};
 use config::{JournalConfig, JournalServer};
-use hold::HOLD_SOON;
 use host::clock::Clock;
+use lock::HOLD_SOON;
 use mark::{Known, LastSeen, MarkFile, Server};
 use session::Committed;
 use standby::stand_by;
+use starting::{begin, reach_for, serve};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -142,7 +143,7 @@ impl Lost {
         if matches!(self, Self::Held) {
             return OpenError::Held(place.into());
         }
-        OpenError::Server { place, problem: fit::in_words(&self) }
+        OpenError::Server { place, problem: fitness::in_words(&self) }
     }
 }
 
@@ -163,7 +164,8 @@ impl Journal {
     pub fn open_on_server(config: &ServerConfig, clock: Clock) -> Result<Self, OpenError> {
         find_place_for_mark(&config.mark_path)?;
         let opened = apart(|| {
-            let candidate = reach_for(config, roll::COMMAND, HOLD_SOON)?.map_err(|_| Lost::Held)?;
+            let candidate =
+                reach_for(config, instance_table::COMMAND, HOLD_SOON)?.map_err(|_| Lost::Held)?;
             Ok(begin(config, candidate, clock)?.run()?.0)
         });
         opened.map_err(|problem| problem.opening(&config.place))
@@ -172,7 +174,7 @@ impl Journal {
     /// Opens it to serve, or stands by while another process has it.
     pub fn open_in_turn(config: &ServerConfig, clock: Clock) -> Result<Turn, OpenError> {
         find_place_for_mark(&config.mark_path)?;
-        let opened = apart(|| match reach_for(config, roll::SERVES, STAND_BY_SOON)? {
+        let opened = apart(|| match reach_for(config, instance_table::SERVES, STAND_BY_SOON)? {
             Ok(candidate) => Ok(Turn::Now(serve(config, candidate, clock)?)),
             Err(waits) => stand_by(config, waits, clock).map(Turn::Later),
         });
@@ -188,7 +190,7 @@ impl Journal {
         let audited = apart(|| {
             let session = Session::open(&config.server, config, "merchant-signer audit")?;
             session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
-            if let Some(problem) = fit::tables(&session, config.steps.newest())? {
+            if let Some(problem) = fitness::tables(&session, config.steps.newest())? {
                 return Err(Lost::Unfit(problem));
             }
             Ok(audit::watched(&session, kept, watch)?)
@@ -216,7 +218,7 @@ fn apart<T: Send>(work: impl FnOnce() -> Result<T, Lost> + Send) -> Result<T, Lo
 fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Result<(), Lost> {
     let (made, server) = tables(config, owner, role)?;
     let boot = made.boot;
-    boots::insert_boot(&made.session, boot, Clock::MACHINE.unix_ms())?;
+    insert_boot(&made.session, boot, Clock::MACHINE.unix_ms())?;
     let known = made.commit()?;
     let file = MarkFile::at(&config.mark_path);
     file.write(&LastSeen { boot, known, server }).map_err(|e| SqlError::foreign(e).into())
@@ -243,8 +245,8 @@ fn tables(
     session.batch(include_str!("postgres/schema.sql"))?;
     let token = Token::random()?;
     session.name(token);
-    steps::note(&session, migrate::OLDEST)?;
-    steps::take(&session, migrate::OLDEST, config.steps.0)?;
+    steps::note(&session, migrations::OLDEST)?;
+    steps::take(&session, migrations::OLDEST, config.steps.0)?;
     steps::grant(&session, role)?;
     let boot = BootId::random().map_err(SqlError::foreign)?;
     Ok((NewTables { session, token, boot }, server))

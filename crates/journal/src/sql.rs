@@ -4,6 +4,7 @@
 //! refused, what the history says. Parameters are `?1`, `?2` and so on; values are whole numbers, text, bytes and
 //! NULL. A request that only one of the two understands goes through [`Database`], by name.
 
+pub(crate) mod columns;
 mod error;
 mod fault;
 mod server;

@@ -1,10 +1,11 @@
 //! Each batch, against the rows of history that tell of it.
 
-use crate::columns::{hash, outcome_words};
+use crate::Resolution;
+use crate::commit::{requests, rows, waiting_claims};
 use crate::history::{Accepted, ClaimPlace, HistoryRow, Settled, attempt_body, transaction_digest};
 use crate::model::{Added, Billing, Corrected, Line, LineOutcome, Recorded};
+use crate::sql::columns::{hash, outcome_words};
 use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
-use crate::{Resolution, passing, requests, rows};
 use alloy::primitives::B256;
 use billing::{BatchId, BatchState, Item, ItemOutcome, Period};
 use serde::Deserialize;
@@ -70,13 +71,13 @@ impl BatchAudit {
 
     /// Takes down who holds a claim from this row on.
     fn follow_claims(&mut self, telling: &Telling<'_>, event: &str) -> SqlResult<()> {
-        if matches!(event, "accepted" | "adopted" | passing::EVENT) {
+        if matches!(event, "accepted" | "adopted" | waiting_claims::EVENT) {
             self.freed = self.freed.saturating_add(telling.freed()?);
             for place in telling.told::<Vec<ClaimPlace>>("freed") {
                 self.passed_on.remove(&place);
             }
         }
-        if event == passing::EVENT {
+        if event == waiting_claims::EVENT {
             self.passed_on.extend(telling.told::<Vec<ClaimPlace>>("held"));
         }
         if event == "resolved" && telling.told::<String>("resolution") == Resolution::Free.word() {

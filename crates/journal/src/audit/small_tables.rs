@@ -1,8 +1,8 @@
 //! The small tables, put together again from the history: what chains stand for, which are paused, how far
 //! each lane is, and which lanes are in doubt.
 
-use crate::columns::{address, hash};
 use crate::history::HistoryRow;
+use crate::sql::columns::{address, hash};
 use crate::sql::{Database, Row, SqlResult};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,10 +1,10 @@
 //! The amounts that batches added to the sums of days and gave back, compared with the history. Only batches that
 //! were open at the same time are held in memory.
 
-use crate::columns::number;
+use crate::commit::day_sums::decimal;
 use crate::history::HistoryRow;
 use crate::model::{Added, Corrected, DayAmount};
-use crate::spend::decimal;
+use crate::sql::columns::number;
 use crate::sql::{Database, SqlResult, params};
 use alloy::primitives::U256;
 use billing::BatchId;

@@ -1,10 +1,10 @@
 //! The thread that reads a journal on a server, on a session of its own: what people look at stands in no
-//! commit's way. Its own answers wait only until it is known what became of a COMMIT (telling.rs).
+//! commit's way. Its own answers wait only until it is known what became of a COMMIT (`pending_replies`).
 
-use crate::postgres::beat::Beat;
-use crate::postgres::line::ServerLine;
-use crate::postgres::telling::HeldReplies;
-use crate::writer::{Figures, Job};
+use crate::postgres::job_wait::JobWait;
+use crate::postgres::pending_replies::PendingReplies;
+use crate::postgres::server_line::ServerLine;
+use crate::sqlite::writer::{Figures, Job};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
@@ -18,12 +18,12 @@ pub(super) struct ServerReader {
     pub(super) line: ServerLine,
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) figures: Arc<Figures>,
-    pub(super) telling: Arc<HeldReplies>,
+    pub(super) pending: Arc<PendingReplies>,
 }
 
 impl ServerReader {
     /// Works until it is told to close, or the last handle is gone. Blocks the thread.
-    pub(super) fn run(mut self, beat: &Beat) {
+    pub(super) fn run(mut self, beat: &JobWait) {
         let mut some = Vec::with_capacity(SOME);
         loop {
             let count = beat.receive(&mut self.jobs, &mut some, SOME);
@@ -35,11 +35,11 @@ impl ServerReader {
             for job in some.drain(..) {
                 match (job, self.line.session().filter(|_| usable)) {
                     (Job::Read(read), Some(session)) => {
-                        let losses = self.telling.losses();
+                        let losses = self.pending.losses();
                         let reply = read(session);
                         // Before whoever hears of it can look at the count.
                         self.figures.trips.fetch_add(session.take_trips(), Ordering::Relaxed);
-                        self.telling.tell(losses, reply);
+                        self.pending.tell(losses, reply);
                     }
                     // A dropped job was not run, and its waiter learns so. Writes have another thread.
                     (Job::Read(_) | Job::Write(_), _) => {}

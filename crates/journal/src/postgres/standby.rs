@@ -2,18 +2,19 @@
 //! its own mark, and takes over when the lock is free. A serving process that reports nothing for long is ended
 //! first.
 
-use crate::instances::newest_boot;
 use crate::model::{BootId, Instance};
 use crate::open_error::OpenError;
-use crate::postgres::begin::{self, Candidate};
-use crate::postgres::hold::opened_alone;
+use crate::postgres::instance_table::{self, EVERY, SaidState, SelfEntry, Silent};
+use crate::postgres::lock::opened_alone;
 use crate::postgres::mark::{Known, LastSeen, MarkFile, Server};
-use crate::postgres::roll::{self, EVERY, Oneself, SaidState, Silent};
 use crate::postgres::session::Session;
-use crate::postgres::{Lost, ServerConfig, fit};
+use crate::postgres::starting::{self, Candidate};
+use crate::postgres::{Lost, ServerConfig, fitness};
+use crate::sharing::instances::newest_boot;
+use crate::sharing::standby::{Standby, StandbySight};
 use crate::sql::{Database, SqlError};
-use crate::standby::{Standby, StandbySight};
-use crate::{HistoryHead, Journal, history, networks};
+use crate::tables::networks;
+use crate::{HistoryHead, Journal, history};
 use host::clock::Clock;
 use std::sync::Arc;
 use std::thread::sleep;
@@ -27,11 +28,11 @@ const SETTLES: Duration = Duration::from_millis(250);
 
 /// Waits for the journal.
 #[derive(Debug)]
-struct Post {
+struct StandbyLoop {
     config: ServerConfig,
-    oneself: Oneself,
+    entry: SelfEntry,
     /// The name under which it could not begin, which is still on the roll.
-    former: Option<Oneself>,
+    former: Option<SelfEntry>,
     clock: Clock,
     sight: Arc<StandbySight>,
     tell: oneshot::Sender<Result<Journal, OpenError>>,
@@ -49,10 +50,10 @@ pub(super) fn stand_by(
 ) -> Result<Standby, Lost> {
     let (tell, turn) = oneshot::channel();
     let sight = Arc::<StandbySight>::default();
-    let Candidate { session, oneself, .. } = waits;
-    let post = Post {
+    let Candidate { session, entry, .. } = waits;
+    let post = StandbyLoop {
         config: config.clone(),
-        oneself,
+        entry,
         former: None,
         clock,
         sight: Arc::clone(&sight),
@@ -66,14 +67,14 @@ pub(super) fn stand_by(
 }
 
 /// The result of a round.
-enum Round {
+enum Poll {
     /// Another has the journal.
     Waits(Box<Session>),
     /// This process has.
     Serves(Journal),
 }
 
-impl Post {
+impl StandbyLoop {
     /// Waits until the journal is free, or nobody wants it any more. Blocks the thread.
     fn stand(mut self, session: Session) {
         let (mut session, mut yields_until) = (Some(session), None);
@@ -82,43 +83,46 @@ impl Post {
             // serving process knows for sure whether the database has forgotten something since, so it goes first.
             let yields = yields_until.is_some_and(|until| Instant::now() < until);
             match self.round(session.take(), yields) {
-                Ok(Round::Waits(waits)) => session = Some(*waits),
-                Ok(Round::Serves(journal)) => {
+                Ok(Poll::Waits(waits)) => session = Some(*waits),
+                Ok(Poll::Serves(journal)) => {
                     // If the receiver waits no more, the journal is dropped, and the next process in line gets it.
                     self.tell.send(Ok(journal)).ok();
                     return;
                 }
                 Err(lost) => {
-                    self.say(Some(fit::in_words(&lost)));
+                    self.say(Some(fitness::in_words(&lost)));
                     yields_until = Instant::now().checked_add(self.config.takeover_after);
                     sleep(EVERY);
                 }
             }
         }
         if let Some(session) = session {
-            self.oneself.leave(&session).ok();
+            self.entry.leave(&session).ok();
         }
     }
 
     /// Runs one round, and updates its view before it tries to take over: a process that joined a moment ago thus
     /// has a mark when it takes over.
-    fn round(&mut self, session: Option<Session>, yields: bool) -> Result<Round, Lost> {
+    fn round(&mut self, session: Option<Session>, yields: bool) -> Result<Poll, Lost> {
         let session = match session {
             Some(session) => session,
-            None => opened_alone(&self.config, &roll::name(roll::SERVES, self.oneself.boot))?,
+            None => opened_alone(
+                &self.config,
+                &instance_table::name(instance_table::SERVES, self.entry.boot),
+            )?,
         };
-        begin::fits(&session, &self.config)?;
+        starting::fits(&session, &self.config)?;
         let misbound = self.misbound(&session)?;
         let must_not = misbound.is_some();
         let unfit = misbound.or_else(|| self.sight.unfit.lock().clone());
         let state =
             SaidState { clock_ms: self.clock.unix_ms(), told: None, unfit: unfit.as_deref() };
-        self.oneself.say(&session, &state)?;
+        self.entry.say(&session, &state)?;
         if let Some(former) = &self.former {
             former.leave(&session)?;
             self.former = None;
         }
-        let (instances, told) = self.oneself.read(&session)?;
+        let (instances, told) = self.entry.read(&session)?;
         *self.sight.told.lock() = told;
         let serves = instances.iter().any(|instance| instance.serves);
         // A process that could bill on no chain leaves the journal to a process that could.
@@ -126,7 +130,7 @@ impl Post {
         let yields = yields || (unfit.is_some() && fitter);
         self.sight.roll.replace(instances);
         if let Some(Silent { name, start, quiet }) =
-            roll::end_silent(&session, self.config.takeover_after)?
+            instance_table::end_silent(&session, self.config.takeover_after)?
         {
             let silent_s = quiet.as_secs();
             warn!(
@@ -140,9 +144,9 @@ impl Post {
         if yields || must_not {
             sleep(EVERY);
         } else if session.hold_within(EVERY)? {
-            return self.take_over(session).map(Round::Serves);
+            return self.take_over(session).map(Poll::Serves);
         }
-        Ok(Round::Waits(Box::new(session)))
+        Ok(Poll::Waits(Box::new(session)))
     }
 
     /// Why this process must not take over: the journal knows a chain otherwise than its configuration.
@@ -198,15 +202,19 @@ impl Post {
         session.batch("SELECT 1")?;
         info!("the journal is free: this Signer takes over");
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
-        begin::fits(&session, &self.config)?;
-        let candidate =
-            Candidate { session, server, oneself: self.oneself.clone(), used_for: roll::SERVES };
-        let begun = begin::serve(&self.config, candidate, self.clock);
+        starting::fits(&session, &self.config)?;
+        let candidate = Candidate {
+            session,
+            server,
+            entry: self.entry.clone(),
+            used_for: instance_table::SERVES,
+        };
+        let begun = starting::serve(&self.config, candidate, self.clock);
         if begun.is_err() {
             // It may have been written down, and each start has a name of its own.
             let next = BootId::random().map_err(SqlError::foreign)?;
-            let boot = std::mem::replace(&mut self.oneself.boot, next);
-            self.former = Some(Oneself { boot, ..self.oneself.clone() });
+            let boot = std::mem::replace(&mut self.entry.boot, next);
+            self.former = Some(SelfEntry { boot, ..self.entry.clone() });
         }
         begun
     }

@@ -3,14 +3,14 @@
 //! alone; what was done when stands in the table `migration`.
 
 use crate::Journal;
-use crate::migrate::Migration;
 use crate::open_error::OpenError;
-use crate::postgres::hold::HOLD_SOON;
+use crate::postgres::lock::HOLD_SOON;
 use crate::postgres::mark::Server;
 use crate::postgres::session::{Committed, Session};
 use crate::postgres::token::Token;
-use crate::postgres::{Lost, ServerConfig, apart, fit};
+use crate::postgres::{Lost, ServerConfig, apart, fitness};
 use crate::sql::{Database, SqlResult, params};
+use crate::sqlite::migrations::Migration;
 use std::time::Duration;
 use tokio_postgres::Config;
 
@@ -36,9 +36,9 @@ impl Journal {
 
 fn bring_up(config: &ServerConfig, owner: &Config) -> Result<Migrated, Lost> {
     let session = reach(config, owner)?;
-    let done = Migrated { from: fit::version(&session)?, to: config.steps.newest() };
+    let done = Migrated { from: fitness::version(&session)?, to: config.steps.newest() };
     if done.from > done.to {
-        return Err(Lost::Unfit(fit::newer(done.from, done.to)));
+        return Err(Lost::Unfit(fitness::newer(done.from, done.to)));
     }
     if done.from == done.to {
         return Ok(done);
@@ -64,7 +64,7 @@ fn reach(config: &ServerConfig, owner: &Config) -> Result<Session, Lost> {
     let open = |server| Session::open(server, config, "merchant-signer owner");
     let mut session = open(owner)?;
     Server::of(&session)?.ok_or(Lost::Follows)?;
-    if let Some(problem) = fit::takes_writes(&session)? {
+    if let Some(problem) = fitness::takes_writes(&session)? {
         return Err(Lost::Unfit(problem));
     }
     let seen = (tables(&session, FIRST_SEEN)?, tables(&open(&config.server)?, "'turn'::regclass")?);

@@ -2,19 +2,19 @@
 //! is audited before it counts, and has to hold everything that the original holds; the mark goes along.
 
 use crate::audit::{self, Audit, AuditWatch};
-use crate::disk::Real;
-use crate::files::{self, Files};
-use crate::held::HeldFile;
-use crate::history;
-use crate::mark::{self as boots, HighWaterMark};
-use crate::open::{self};
-use crate::open_error;
 use crate::open_error::OpenError;
-use crate::postgres::hold::HOLD_SOON;
+use crate::postgres::lock::HOLD_SOON;
 use crate::postgres::mark::{Known, LastSeen, MarkFile, Server};
 use crate::postgres::session::Session;
-use crate::postgres::{Lost, ServerConfig, apart, begin, tables};
+use crate::postgres::{Lost, ServerConfig, apart, starting, tables};
 use crate::sql::{Database, SqlError, SqlResult};
+use crate::sqlite::disk::Real;
+use crate::sqlite::file_mark::{HighWaterMark, first, insert_boot};
+use crate::sqlite::files::{self, Files};
+use crate::sqlite::held_file::HeldFile;
+use crate::sqlite::log_at_close::{LogAtClose, when_closed};
+use crate::sqlite::open::{self};
+use crate::{history, open_error};
 use config::JournalConfig;
 use host::clock::Clock;
 use rusqlite::Connection;
@@ -65,7 +65,7 @@ pub(crate) fn to_server(
     let original = audited(&*file, watch).map_err(problem)?;
     let held = &original;
     let left = &files;
-    let copied = apart(move || fill_server((&file, left), to, held));
+    let copied = apart(move || fill_server(&file, left, to, held));
     copied.map_err(|problem| problem.opening(&to.config.place))?;
     Ok(original)
 }
@@ -87,7 +87,8 @@ fn is_there(file: &Connection, config: &ServerConfig) -> SqlResult<bool> {
 }
 
 fn fill_server(
-    (file, files): (&Connection, &Files),
+    file: &Connection,
+    files: &Files,
     ServerAndOwner { config, owner }: ServerAndOwner<'_>,
     original: &Audit,
 ) -> Result<(), Lost> {
@@ -99,7 +100,7 @@ fn fill_server(
     for table in names(file)? {
         copy_to_server(file, session, &table)?;
     }
-    boots::insert_boot(conn, boot, Clock::MACHINE.unix_ms())?;
+    insert_boot(conn, boot, Clock::MACHINE.unix_ms())?;
     conn.flush()?;
     same(original, &audit::watched(conn, &[], &mut |_, _| {})?)?;
     // If somebody starts on the file again, it is taken for an old copy: there are never two journals with marks.
@@ -165,8 +166,8 @@ pub(crate) fn to_file(
     let (audit, file) = made.map_err(|problem| problem.opening(&from.place))?;
     remove_mark(&from.mark_path)?;
     let problem = |e: &dyn std::fmt::Display| open_error::unwritable(&to.path, e);
-    boots::first(&*file, &files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
-    files::merge_when_closed(&file, true).map_err(|e| problem(&e))?;
+    first(&*file, &files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
+    when_closed(&file, LogAtClose::Merged).map_err(|e| problem(&e))?;
     file.close().map_err(|e| problem(&e))?;
     files.finish(&part)?;
     Ok(audit)
@@ -178,7 +179,7 @@ fn fill_file(
     watch: AuditWatch<'_>,
 ) -> Result<(Audit, HeldFile), Lost> {
     let session = Session::open(&from.server, from, "merchant-signer copy")?;
-    begin::fits(&session, from)?;
+    starting::fits(&session, from)?;
     if !session.hold_within(HOLD_SOON)? {
         return Err(Lost::Held);
     }

@@ -2,14 +2,14 @@
 //! a write before it is known what became of its COMMIT.
 
 use crate::postgres::Lost;
-use crate::postgres::beat::Beat;
-use crate::postgres::line::{ServerLine, say_why};
+use crate::postgres::job_wait::JobWait;
 use crate::postgres::mark::{Known, LastSeen, MarkFile};
+use crate::postgres::pending_replies::PendingReplies;
+use crate::postgres::server_line::{ServerLine, say_why};
 use crate::postgres::session::{Committed, Session};
-use crate::postgres::telling::HeldReplies;
 use crate::postgres::token::Token;
 use crate::sql::{Database as _, SqlResult};
-use crate::writer::{ClosedSignal, Figures, GROUP, Job, RanWrite, Served, Write};
+use crate::sqlite::writer::{ClosedSignal, Figures, GROUP, Job, RanWrite, Served, Write};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,7 +32,7 @@ pub(super) struct ServerWriter {
     pub(super) figures: Arc<Figures>,
     pub(super) mark: Following,
     pub(super) unanswered: Option<LostCommit>,
-    pub(super) telling: Arc<HeldReplies>,
+    pub(super) pending: Arc<PendingReplies>,
 }
 
 /// A COMMIT whose answer is lost, and who waits for it.
@@ -52,15 +52,22 @@ impl std::fmt::Debug for LostCommit {
 /// The file that says what the process knows of its database.
 #[derive(Debug)]
 pub(super) struct Following {
-    pub(super) file: MarkFile,
+    file: MarkFile,
     /// The process's knowledge of its database, shared with the threads that open sessions.
-    pub(super) seen: Arc<Mutex<LastSeen>>,
-    pub(super) written: Option<Instant>,
+    seen: Arc<Mutex<LastSeen>>,
+    written: Option<Instant>,
     /// True if the database holds more than the file says.
-    pub(super) behind: bool,
+    behind: bool,
 }
 
 impl Following {
+    /// Writes the mark for the first time.
+    pub(super) fn begin(file: MarkFile, seen: Arc<Mutex<LastSeen>>) -> Self {
+        let mut new = Self { file, seen, written: None, behind: true };
+        new.write();
+        new
+    }
+
     /// The database holds this much; the file says so now, or soon.
     fn reached(&mut self, known: Known) {
         self.seen.lock().known = known;
@@ -77,7 +84,7 @@ impl Following {
     }
 
     /// One that could not be written is tried again, and no reason to stop.
-    pub(super) fn write(&mut self) {
+    fn write(&mut self) {
         self.written = Some(Instant::now());
         let seen = self.seen.lock().clone();
         let written = self.file.write(&seen);
@@ -90,7 +97,7 @@ impl Following {
 
 impl ServerWriter {
     /// Works until it is told to close, or the last handle is gone. Blocks the thread.
-    pub(super) fn run(mut self, beat: &Beat) {
+    pub(super) fn run(mut self, beat: &JobWait) {
         let mut group = Vec::with_capacity(GROUP);
         loop {
             let count = beat.receive(&mut self.jobs, &mut group, GROUP);
@@ -167,19 +174,19 @@ impl ServerWriter {
             return reply_to(waiting);
         }
         let written = Instant::now();
-        self.telling.under_way();
+        self.pending.under_way();
         let ended = session.commit(token);
         self.count_trips();
         let unanswered = LostCommit { token, waiting, begun, written };
         match ended {
             Committed::Yes(known) => self.tell(unanswered, known),
             // A reply that is dropped says that its write did not happen.
-            Committed::No => self.telling.known(),
+            Committed::No => self.pending.known(),
             Committed::Unknown(lost) => {
                 warn!(%lost, "the answer to a COMMIT is lost: nothing is written until it is known");
                 // It is asked for on another connection: this one may still be at work.
                 self.line.give_up("the answer to a COMMIT is lost");
-                self.telling.lost();
+                self.pending.lost();
                 self.unanswered = Some(unanswered);
             }
         }
@@ -192,7 +199,7 @@ impl ServerWriter {
         let kept = waiting.iter().filter(|ran| ran.keep).count();
         self.figures.committed(begun, written, kept);
         // Before whoever hears of it can ask: a read that is told nothing then would be refused for no reason.
-        self.telling.known();
+        self.pending.known();
         reply_to(waiting);
     }
 
@@ -208,7 +215,7 @@ impl ServerWriter {
                 let open = self.unanswered.take();
                 match (known, open) {
                     (Some(known), Some(open)) => self.tell(open, known),
-                    (None, _) | (_, None) => self.telling.known(),
+                    (None, _) | (_, None) => self.pending.known(),
                 }
             }
             Err(lost) if lost.is_final() => return Err(lost),

@@ -23,13 +23,13 @@ pub struct ServerReply {
 
 impl dyn ServerStatement + '_ {
     /// Runs the statement once.
-    pub(super) fn ask(&self, values: &[&dyn ToSql]) -> SqlResult<ServerReply> {
+    pub(crate) fn ask(&self, values: &[&dyn ToSql]) -> SqlResult<ServerReply> {
         self.run(vec![plain(values)?])?.pop().ok_or(SqlError::NO_ROW)
     }
 }
 
 /// Returns values as they are sent.
-pub(super) fn plain(values: &[&dyn ToSql]) -> SqlResult<Vec<Value>> {
+pub(crate) fn plain(values: &[&dyn ToSql]) -> SqlResult<Vec<Value>> {
     let plain = |value: &&dyn ToSql| match value.to_sql()? {
         ToSqlOutput::Owned(value) => Ok(value),
         ToSqlOutput::Borrowed(value) => Ok(value.try_into()?),

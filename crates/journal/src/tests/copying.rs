@@ -2,9 +2,9 @@
 //! way of a commit.
 
 use super::*;
-use crate::backup::back_up;
-use crate::backup_directory::only_backup;
-use crate::files::beside;
+use crate::copies::backup::back_up;
+use crate::copies::backup_directory::only_backup;
+use crate::sqlite::files::beside;
 use config::BackupPlan;
 use std::cell::Cell;
 use std::path::PathBuf;

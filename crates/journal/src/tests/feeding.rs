@@ -3,8 +3,8 @@
 
 use super::versions::{KEPT, LATER, copy_of};
 use super::*;
-use crate::feed;
-use crate::migrate::migrate;
+use crate::read_models::feed;
+use crate::sqlite::migrations::migrate;
 
 /// What a follower hears who goes on from `place` until nothing is left, and where he stands then.
 async fn rest(book: &Book, mut place: FeedPlace, limit: usize) -> (Vec<FeedEvent>, FeedPlace) {

@@ -302,7 +302,7 @@ async fn a_journal_that_everybody_can_write_is_not_opened() {
 async fn a_start_does_not_read_the_history_from_end_to_end() {
     let book = Book::in_a_file().await;
     let plan = book.journal.read(|conn| {
-        let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {}", past::LEARNT))?;
+        let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {}", lane_past::LEARNT))?;
         let steps = plan.query_map(rusqlite::params![CHAIN.0, "0x"], |row| row.get::<String>(3))?;
         steps.collect::<SqlResult<Vec<String>>>()
     });

@@ -1,7 +1,8 @@
 //! Files that were put in place of others, and disks that are full when a process starts.
 
 use super::*;
-use crate::past::CLOCKS_MS;
+use crate::lane_past::CLOCKS_MS;
+use crate::sqlite::log_start;
 use host::clock::Clock;
 use std::collections::BTreeMap;
 use std::io;
@@ -159,7 +160,8 @@ async fn a_file_and_a_log_are_taken_for_a_journal_only_if_they_are_one() {
         let proven = {
             let (conn, alone) =
                 (files.connect().unwrap(), files.connect_to_the_file_alone().unwrap());
-            base::belonging(&alone, &*conn).is_ok_and(|told| told == base::Belonging::Proven)
+            log_start::belonging(&alone, &*conn)
+                .is_ok_and(|told| told == log_start::Belonging::Proven)
         };
         assert_eq!(proven, file == log, "file {file}, log {log}");
         match Journal::open(&config(&room)) {

@@ -2,8 +2,8 @@
 //! newest one whole or not at all, and told apart from those that cannot be.
 
 use super::*;
-use crate::migrate::{Migration, OLDEST, STEPS, migrate, newest};
-use crate::open::bring_up;
+use crate::sqlite::migrations::{Migration, OLDEST, STEPS, migrate, newest};
+use crate::sqlite::open::bring_up;
 use std::path::PathBuf;
 
 /// Every version that was released, with what its file holds. A new version adds a file here, made by
@@ -78,7 +78,7 @@ async fn the_file_of_this_version_is_made() {
     book.journal.adopt(origin(), learnt, 600, NOW_MS).await.unwrap();
     let (switch, pause) = a_pause();
     assert_eq!(book.journal.set_paused(switch, pause).await.unwrap(), Ok(()));
-    book.journal.write(|conn: &dyn Database| doubt::begin(conn, NOW_MS)).await.unwrap().unwrap();
+    book.journal.write(|conn: &dyn Database| doubts::begin(conn, NOW_MS)).await.unwrap().unwrap();
     for table in TABLES {
         let sql = format!("SELECT count(*) FROM {table}");
         let rows = move |conn: &dyn Database| conn.query_row(&sql, [], |row| row.get::<i64>(0));

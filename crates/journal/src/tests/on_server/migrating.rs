@@ -3,8 +3,8 @@
 
 use super::standing_by::served;
 use super::*;
-use crate::migrate::Migration;
 use crate::postgres::to_file;
+use crate::sqlite::migrations::Migration;
 use crate::tests::versions::LATER;
 use crate::{Migrated, OpenError};
 

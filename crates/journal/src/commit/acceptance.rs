@@ -1,0 +1,327 @@
+//! The records that are written before anything is sent, each in one transaction: a lane opened, a batch accepted,
+//! another attempt added to it.
+
+use crate::commit::state_before::StateBefore;
+use crate::commit::{day_sums, requests, rows};
+use crate::history::ClaimPlace;
+use crate::model::{Addition, LaneId, Origin, Proposal};
+use crate::sql::columns::{kind_word, period_text};
+use crate::sql::{Constraint, Database, OptionalExtension as _, Row, SqlResult, Statement, params};
+use crate::tables::profiles;
+use crate::{AcceptError, Durable, Sealed, history};
+use alloy::primitives::B256;
+use billing::{AskedBy, Attempt, AttemptKind, Attempts, BatchId, Item, Period, RequestId, Slot};
+use rusqlite::types::ToSql;
+use serde_json::json;
+use spans::SpanPlace;
+
+/// Takes the position that was signed for, the claims and the signature; nothing of it when anything
+/// fails, or when the lane is at another position.
+pub(crate) fn accept(
+    conn: &dyn Database,
+    proposal: Proposal,
+) -> Result<Slot<Durable<Attempt>>, AcceptError> {
+    let (origin, lane, at_ms) = (proposal.origin, proposal.origin.lane, proposal.at_ms);
+    let before = StateBefore::of(conn, &proposal)?;
+    before.admits(&proposal)?;
+    let (profile, newest) = if let Some(number) = before.profile {
+        (number, before.newest)
+    } else {
+        let number = profiles::add(conn, &origin, &proposal.profile, at_ms)?;
+        (number, history::newest(conn)?)
+    };
+    let Sealed { position, items, signed } = &proposal.sealed;
+    let (batch, request) = (before.batch, proposal.request.as_ref());
+    let new = NewBatch {
+        batch,
+        origin,
+        profile: Some(profile),
+        position: *position,
+        request_id: request.map(|named| &named.id),
+        caller: proposal.caller.as_ref(),
+        trace: proposal.trace,
+    };
+    insert_batch(conn, &new, at_ms)?;
+    conn.prepare_cached(ADVANCE)?.queue_expecting(
+        Constraint::Place,
+        params![lane.chain.0, lane.signer.as_slice(), position],
+    )?;
+    if let Some(request) = request {
+        let named: Vec<BatchId> = proposal.earlier.iter().copied().chain([batch]).collect();
+        requests::write(conn, request, &named)?;
+    }
+    let freed = insert_claims(conn, &proposal, batch)?;
+    let counted = day_sums::count(conn, &proposal, batch, before.sums);
+    if counted.is_err() {
+        // A subscription charged by another batch is refused for that reason, and not because the day's sum is
+        // full: that batch is in the sum.
+        conn.flush()?;
+    }
+    let counted = counted?;
+    let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed: signed.clone() };
+    insert_attempt(conn, &attempt, at_ms)?;
+    let accepted = history::Accepted {
+        batch,
+        origin,
+        profile: Some(profile),
+        position: *position,
+        request: request.map(|named| (named.id.as_str(), named.digest)),
+        caller: proposal.caller.as_ref(),
+        trace: proposal.trace,
+        transaction: history::transaction_digest(&attempt.signed),
+        counted,
+        elsewhere: Vec::new(),
+        freed,
+    };
+    history::append_to(conn, &newest, at_ms, "accepted", &accepted.body(items))?;
+    conn.flush()?;
+    let Sealed { position, items, .. } = proposal.sealed;
+    let (contract, profile) = (origin.contract, proposal.profile);
+    let attempts = Attempts::new(Durable(attempt));
+    Ok(Slot { batch, position, contract, profile, accepted_ms: at_ms, items, attempts })
+}
+
+/// Adds an attempt in the batch's own place. None when the batch has ended or has this attempt.
+pub(crate) fn add_attempt(
+    conn: &dyn Database,
+    addition: Addition,
+) -> Result<Option<Durable<Attempt>>, AcceptError> {
+    let sql = "SELECT position FROM batch WHERE id = ?1 AND state = 'open'
+               AND (SELECT max(seq) FROM attempt WHERE batch = ?1) + 1 = ?2";
+    let position: Option<u64> = conn
+        .prepare_cached(sql)?
+        .query_row(params![addition.batch.0, addition.seq], |row| row.get(0))
+        .optional()?;
+    let Some(position) = position else { return Ok(None) };
+    let Sealed { position: signed_for, items, signed } = addition.sealed;
+    if signed_for != position || items != rows::items(conn, addition.batch)? {
+        return Err(AcceptError::OtherBatch);
+    }
+    let counted = day_sums::count_again(conn, addition.batch, &addition.fee, addition.at_ms)?;
+    let Addition { batch, seq, kind, .. } = addition;
+    let attempt = Attempt { batch, seq, kind, signed };
+    insert_attempt(conn, &attempt, addition.at_ms)?;
+    let body = history::attempt_body(&attempt, &counted);
+    history::append(conn, addition.at_ms, "signed again", &body)?;
+    Ok(Some(Durable(attempt)))
+}
+
+fn insert_attempt(conn: &dyn Database, attempt: &Attempt, at_ms: i64) -> SqlResult<()> {
+    let sql = "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    conn.prepare_cached(sql)?.queue(params![
+        attempt.signed.hash.as_slice(),
+        attempt.batch.0,
+        attempt.seq,
+        kind_word(attempt.kind),
+        attempt.signed.raw,
+        attempt.signed.gas_required,
+        at_ms
+    ])
+}
+
+/// A billing transaction of an adopted batch. Only its hash is known.
+pub(crate) fn insert_learnt(
+    conn: &dyn Database,
+    batch: BatchId,
+    hash: B256,
+    at_ms: i64,
+) -> SqlResult<()> {
+    let sql = "INSERT INTO attempt (hash, batch, seq, kind, signed_ms) VALUES (?1, ?2, 0, ?3, ?4)";
+    conn.prepare_cached(sql)?.queue(params![
+        hash.as_slice(),
+        batch.0,
+        kind_word(AttemptKind::Bill),
+        at_ms
+    ])
+}
+
+/// Moves a lane on from a position, if it is there. One comparison and one change in one statement: a signature
+/// holds for one position, and no two transactions get past it.
+const ADVANCE: &str = "UPDATE lane SET next_position = next_position + 1
+    WHERE chain = ?1 AND signer = ?2 AND next_position = ?3";
+
+/// Moves the lane on from `position`, if it is there; tells whether it was.
+pub(crate) fn advance(conn: &dyn Database, lane: LaneId, position: u64) -> SqlResult<bool> {
+    conn.prepare_cached(ADVANCE)?
+        .execute(params![lane.chain.0, lane.signer.as_slice(), position])
+        .map(|moved| moved == 1)
+}
+
+/// Returns true if a batch has this position for good, or hopes for it.
+pub(crate) fn is_taken(conn: &dyn Database, lane: LaneId, position: u64) -> SqlResult<bool> {
+    conn.prepare_cached(
+        "SELECT 1 FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3 AND state <> 'usurped'",
+    )?
+    .exists(params![lane.chain.0, lane.signer.as_slice(), position])
+}
+
+/// The position that the lane's next batch gets; none when the lane was never opened.
+pub(crate) fn next_position(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<u64>> {
+    conn.prepare_cached("SELECT next_position FROM lane WHERE chain = ?1 AND signer = ?2")?
+        .query_row(params![lane.chain.0, lane.signer.as_slice()], |row| row.get(0))
+        .optional()
+}
+
+/// Opens a lane at `first`, unless it is open; tells where it stands.
+pub(crate) fn open_lane(
+    conn: &dyn Database,
+    lane: LaneId,
+    first: u64,
+    at_ms: i64,
+) -> SqlResult<u64> {
+    if let Some(next) = next_position(conn, lane)? {
+        return Ok(next);
+    }
+    conn.prepare_cached("INSERT INTO lane (chain, signer, next_position) VALUES (?1, ?2, ?3)")?
+        .queue(params![lane.chain.0, lane.signer.as_slice(), first])?;
+    let body = json!({"chain": lane.chain.0, "signer": lane.signer, "first": first});
+    history::append(conn, at_ms, "lane opened", &body)?;
+    Ok(first)
+}
+
+/// A batch that has its position.
+pub(crate) struct NewBatch<'a> {
+    pub(crate) batch: BatchId,
+    pub(crate) origin: Origin,
+    /// None for what is learnt.
+    pub(crate) profile: Option<i64>,
+    pub(crate) position: u64,
+    pub(crate) request_id: Option<&'a RequestId>,
+    pub(crate) caller: Option<&'a AskedBy>,
+    pub(crate) trace: Option<SpanPlace>,
+}
+
+/// The number that the next batch gets.
+pub(crate) fn next_batch(conn: &dyn Database) -> SqlResult<BatchId> {
+    let sql = "SELECT coalesce(max(id), 0) + 1 FROM batch";
+    conn.prepare_cached(sql)?.query_row([], |row| row.get(0).map(BatchId))
+}
+
+pub(crate) fn insert_batch(conn: &dyn Database, new: &NewBatch<'_>, at_ms: i64) -> SqlResult<()> {
+    let Origin { lane, contract } = new.origin;
+    conn.prepare_cached(
+        "INSERT INTO batch (id, chain, contract, profile, signer, position, request_id, caller_label,
+                            caller_key, trace, state, accepted_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'open', ?11)",
+    )?
+    .queue_expecting(
+        Constraint::Place,
+        params![
+            new.batch.0,
+            lane.chain.0,
+            contract.as_slice(),
+            new.profile,
+            lane.signer.as_slice(),
+            new.position,
+            new.request_id.map(RequestId::as_str),
+            new.caller.map(|caller| caller.label.as_str()),
+            new.caller.map(|caller| caller.key.as_str()),
+            new.trace.map(|place| place.to_string()),
+            at_ms
+        ],
+    )
+}
+
+/// Inserts the claims of a batch; tells which older ones that freed.
+fn insert_claims(
+    conn: &dyn Database,
+    proposal: &Proposal,
+    batch: BatchId,
+) -> SqlResult<Vec<ClaimPlace>> {
+    let (origin, items) = (&proposal.origin, &proposal.sealed.items);
+    let freed = release_expired_guards(conn, origin, items, proposal.chain_time)?;
+    for (index, item) in items.iter().enumerate() {
+        let new = NewClaim { batch, index, origin, item, live: true };
+        new.insert(conn, |insert, claim| insert.queue_expecting(Constraint::Claim, claim))?;
+        new.keep_payer(conn)?;
+    }
+    Ok(freed)
+}
+
+/// Frees the claims on charges without a period whose guards have run out by `chain_time`, and tells which.
+pub(crate) fn release_expired_guards(
+    conn: &dyn Database,
+    origin: &Origin,
+    items: &[Item],
+    chain_time: u64,
+) -> SqlResult<Vec<ClaimPlace>> {
+    let (chain, contract) = (origin.lane.chain.0, origin.contract.as_slice());
+    let guarded = || items.iter().filter(|item| item.key.period == Period::Guarded);
+    let expired = |which: &str| {
+        format!(
+            "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_until_s <= ?1
+             AND chain = ?2 AND contract = ?3 AND {which} RETURNING batch, item"
+        )
+    };
+    let place = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    if guarded().next().is_none() {
+        return Ok(Vec::new());
+    }
+    let by_id = conn.prepare_cached(&expired("subscribe_id = ?4"))?.query_each(
+        guarded(),
+        |item, ask| ask(params![chain_time, chain, contract, item.subscribe.0]),
+        place,
+    )?;
+    let by_key = conn.prepare_cached(&expired("plan_id = ?4 AND user_hash = ?5"))?.query_each(
+        guarded(),
+        |item, ask| {
+            let (plan, user) = (item.key.plan.0, item.key.user.0.as_slice());
+            ask(params![chain_time, chain, contract, plan, user])
+        },
+        place,
+    )?;
+    Ok(by_id.into_iter().chain(by_key).flatten().collect())
+}
+
+/// A claim that is not there yet.
+pub(crate) struct NewClaim<'a> {
+    pub(crate) batch: BatchId,
+    /// Its place in the batch.
+    pub(crate) index: usize,
+    pub(crate) origin: &'a Origin,
+    pub(crate) item: &'a Item,
+    /// One that is live excludes all others.
+    pub(crate) live: bool,
+}
+
+impl NewClaim<'_> {
+    /// Has `run` insert the claim. If another claim excludes it, no row is inserted.
+    pub(crate) fn insert<T>(
+        &self,
+        conn: &dyn Database,
+        run: impl FnOnce(&mut Statement<'_>, &[&dyn ToSql]) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let (origin, item) = (self.origin, self.item);
+        let mut insert = conn.prepare_cached(
+            "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash,
+                                period, amount, plan_version, wallet, token, live)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+             ON CONFLICT DO NOTHING",
+        )?;
+        let claim = params![
+            self.batch.0,
+            self.index,
+            origin.lane.chain.0,
+            origin.contract.as_slice(),
+            item.subscribe.0,
+            item.key.plan.0,
+            item.key.user.0.as_slice(),
+            period_text(item.key.period),
+            item.amount.to_string(),
+            item.terms.plan_version.map(|version| version.to_string()),
+            item.terms.wallet.as_ref().map(|wallet| wallet.as_slice()),
+            item.terms.token.as_ref().map(|token| token.as_slice()),
+            self.live
+        ];
+        run(&mut insert, claim)
+    }
+
+    /// Keeps who pays it, where that is known.
+    pub(crate) fn keep_payer(&self, conn: &dyn Database) -> SqlResult<()> {
+        let Some(wallet) = self.item.terms.wallet else { return Ok(()) };
+        let sql = "INSERT INTO payer (wallet, user_hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        let pays_for = params![wallet.as_slice(), self.item.key.user.0.as_slice()];
+        conn.prepare_cached(sql)?.queue(pays_for)
+    }
+}

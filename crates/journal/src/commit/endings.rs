@@ -1,0 +1,267 @@
+//! The ends of batches, and the handling of transactions that the journal did not know.
+
+use crate::commit::acceptance::{
+    NewBatch, NewClaim, advance, insert_batch, insert_learnt, is_taken, next_batch,
+    release_expired_guards,
+};
+use crate::commit::rows::origin_of;
+use crate::commit::{day_sums, waiting_claims};
+use crate::history;
+use crate::model::{Origin, Settlement};
+use crate::sql::columns::outcome_words;
+use crate::sql::{Database, SqlResult, params};
+use alloy::primitives::B256;
+use billing::{
+    BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, TakenAsTold,
+    TxRecord, Verdict,
+};
+use serde_json::json;
+
+/// Writes down how batches ended. Those that had ended already stay as they are.
+pub(crate) fn settle_all(conn: &dyn Database, ends: &[Settlement], at_ms: i64) -> SqlResult<()> {
+    ends.iter().try_for_each(|end| settle(conn, end, at_ms))
+}
+
+/// Writes down the end of a batch. One that has ended already stays as it is.
+pub(crate) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlResult<()> {
+    let (state, hash, block) = (end.verdict.state(), end.verdict.hash(), end.verdict.block());
+    let changed = conn
+        .prepare_cached(
+            "UPDATE batch SET state = ?2, winner = ?3, block = ?4, block_s = ?5, settled_ms = ?6
+             WHERE id = ?1 AND state = 'open'",
+        )?
+        .execute(params![
+            end.batch.0,
+            state.word(),
+            hash.as_ref().map(B256::as_slice),
+            block.number,
+            block.time,
+            at_ms
+        ])?;
+    if changed == 0 {
+        return Ok(());
+    }
+    match &end.verdict {
+        Verdict::Charged(_, outcomes) => settle_items(conn, end, outcomes)?,
+        Verdict::UsedUp(_) => hold_unproven(conn, end)?,
+        Verdict::Reverted(_)
+        | Verdict::Cancelled(_)
+        | Verdict::Usurped(_)
+        | Verdict::Expired(_) => release_all(conn, end.batch)?,
+    }
+    let corrected = day_sums::correct(conn, end.batch, end.verdict.outcomes())?;
+    let record = end.verdict.landed().and_then(|landed| landed.record.as_ref());
+    let record = record.filter(|_| state != BatchState::Usurped);
+    if let (Some(hash), Some(record)) = (hash, record) {
+        write_record(conn, hash, record)?;
+    }
+    let (batch, winner, outcomes) = (end.batch, hash, told(&end.verdict));
+    let holds = matches!(end.verdict, Verdict::Charged(..) | Verdict::UsedUp(_));
+    let guard_until = holds.then(|| end.guard_until());
+    let settled =
+        history::Settled { batch, state, winner, block, record, outcomes, guard_until, corrected };
+    history::append(conn, at_ms, "settled", &settled.body())?;
+    waiting_claims::pass_on(conn, end.batch, at_ms)?;
+    if let Verdict::Usurped(tx) = &end.verdict {
+        adopt(conn, &origin_of(conn, end.batch)?, tx, end.guard_s, at_ms)?;
+    }
+    Ok(())
+}
+
+/// The words for what became of each item.
+fn told(verdict: &Verdict) -> serde_json::Value {
+    match verdict {
+        Verdict::Charged(_, outcomes) => {
+            outcomes.iter().map(|outcome| outcome_words(outcome).told().into_owned()).collect()
+        }
+        Verdict::Reverted(_)
+        | Verdict::Cancelled(_)
+        | Verdict::Usurped(_)
+        | Verdict::UsedUp(_)
+        | Verdict::Expired(_) => json!([]),
+    }
+}
+
+fn settle_items(conn: &dyn Database, end: &Settlement, outcomes: &[ItemOutcome]) -> SqlResult<()> {
+    // Most are charged, and then nothing changes that an index is ordered by or that lets a claim be in one.
+    conn.prepare_cached(
+        "UPDATE claim SET outcome = 'charged', guard_until_s = CASE WHEN period = '' THEN ?3 END
+         WHERE batch = ?1 AND item < ?2",
+    )?
+    .queue(params![end.batch.0, outcomes.len(), end.guard_until()])?;
+    let mut update = conn.prepare_cached(
+        // A claim of an adopted batch that another batch holds as well is not live, and stays so.
+        "UPDATE claim SET outcome = ?3, code = ?4, detail = ?5, live = live * ?6,
+                guard_until_s = CASE WHEN period = '' THEN ?7 END
+         WHERE batch = ?1 AND item = ?2",
+    )?;
+    let guard = end.guard_until();
+    for (index, outcome) in outcomes.iter().enumerate() {
+        match outcome {
+            ItemOutcome::Charged => continue,
+            ItemOutcome::ChargedAsTold(taken) => {
+                keep_told(conn, end.batch, index, taken)?;
+                continue;
+            }
+            ItemOutcome::Failed { .. } | ItemOutcome::Unproven => {}
+        }
+        let words = outcome_words(outcome);
+        let held = !matches!(outcome, ItemOutcome::Failed { .. });
+        let (word, code, detail) = (words.outcome, words.code, words.detail);
+        update.queue(params![end.batch.0, index, word, code, detail, held, guard])?;
+    }
+    Ok(())
+}
+
+/// Keeps what the event of a charge tells, and who paid by it.
+fn keep_told(
+    conn: &dyn Database,
+    batch: BatchId,
+    item: usize,
+    taken: &TakenAsTold,
+) -> SqlResult<()> {
+    conn.prepare_cached("UPDATE claim SET detail = ?3 WHERE batch = ?1 AND item = ?2")?
+        .queue(params![batch.0, item, taken.to_string()])?;
+    let Some(wallet) = taken.wallet else { return Ok(()) };
+    let sql = "INSERT INTO payer (wallet, user_hash)
+               SELECT ?3, user_hash FROM claim WHERE batch = ?1 AND item = ?2 ON CONFLICT DO NOTHING";
+    conn.prepare_cached(sql)?.queue(params![batch.0, item, wallet.as_slice()])
+}
+
+/// Nobody can tell whether they were charged.
+fn hold_unproven(conn: &dyn Database, end: &Settlement) -> SqlResult<()> {
+    conn.prepare_cached(
+        "UPDATE claim SET outcome = 'unproven', guard_until_s = CASE WHEN period = '' THEN ?2 END
+         WHERE batch = ?1",
+    )?
+    .queue(params![end.batch.0, end.guard_until()])
+}
+
+fn write_record(conn: &dyn Database, hash: B256, record: &TxRecord) -> SqlResult<()> {
+    let sql = "UPDATE attempt SET ending = ?2, message = ?3, used = ?4, fee = ?5 WHERE hash = ?1";
+    conn.prepare_cached(sql)?.queue(params![
+        hash.as_slice(),
+        record.ending.word(),
+        record.message,
+        record.used,
+        record.fee.to_string()
+    ])
+}
+
+fn release_all(conn: &dyn Database, batch: BatchId) -> SqlResult<()> {
+    conn.prepare_cached("UPDATE claim SET live = 0, outcome = 'released' WHERE batch = ?1")?
+        .queue([batch.0])
+}
+
+/// Writes down a transaction of the account that the journal did not know, and the claims that go
+/// with it.
+pub(crate) fn adopt(
+    conn: &dyn Database,
+    origin: &Origin,
+    tx: &ForeignTx,
+    guard_s: u64,
+    at_ms: i64,
+) -> SqlResult<()> {
+    let landed = tx.landed.clone();
+    match &tx.effect {
+        // An imported billing is learnt once.
+        ForeignEffect::Billed { .. } if is_learnt(conn, origin, tx)? => {}
+        ForeignEffect::Billed { contract, items, execution } => {
+            let called = Origin { contract: *contract, ..*origin };
+            let batch = insert_adopted(conn, &called, tx, items, at_ms)?;
+            let verdict = match execution {
+                // It took the place, and that is all it did.
+                Execution::Succeeded(_) if items.is_empty() => Verdict::Cancelled(landed),
+                Execution::Succeeded(outcomes) => Verdict::Charged(landed, outcomes.clone()),
+                Execution::Reverted => Verdict::Reverted(landed),
+            };
+            settle(conn, &Settlement { batch, verdict, guard_s }, at_ms)?;
+        }
+        ForeignEffect::Other => {
+            let place = origin.place(tx.position);
+            let body =
+                json!({"place": place, "transaction": landed.hash, "block": landed.block.number});
+            history::append(conn, at_ms, "used elsewhere", &body)?;
+        }
+    }
+    let mut taken = tx.position;
+    // Places that were imported before those that come ahead of them.
+    while is_taken_for_good(conn, origin, tx, taken)? && advance(conn, origin.lane, taken)? {
+        taken = taken.saturating_add(1);
+    }
+    Ok(())
+}
+
+fn is_taken_for_good(
+    conn: &dyn Database,
+    origin: &Origin,
+    tx: &ForeignTx,
+    position: u64,
+) -> SqlResult<bool> {
+    Ok(position == tx.position || is_taken(conn, origin.lane, position)?)
+}
+
+/// Returns true if this transaction is known as the one that ended the batch in its place.
+fn is_learnt(conn: &dyn Database, origin: &Origin, tx: &ForeignTx) -> SqlResult<bool> {
+    let sql = "SELECT 1 FROM attempt JOIN batch ON batch.id = attempt.batch
+               WHERE hash = ?1 AND winner = ?1 AND chain = ?2 AND signer = ?3 AND position = ?4
+               AND state IN ('charged', 'reverted', 'cancelled')";
+    let (hash, lane) = (tx.landed.hash, origin.lane);
+    conn.prepare_cached(sql)?.exists(params![
+        hash.as_slice(),
+        lane.chain.0,
+        lane.signer.as_slice(),
+        tx.position
+    ])
+}
+
+/// Its bytes are not known here: it has landed for good, so nobody has to offer them again.
+fn insert_adopted(
+    conn: &dyn Database,
+    origin: &Origin,
+    tx: &ForeignTx,
+    items: &[Item],
+    at_ms: i64,
+) -> SqlResult<BatchId> {
+    let (origin, position, batch) = (*origin, tx.position, next_batch(conn)?);
+    let new = NewBatch {
+        batch,
+        origin,
+        profile: None,
+        position,
+        request_id: None,
+        caller: None,
+        trace: None,
+    };
+    insert_batch(conn, &new, at_ms)?;
+    let freed = release_expired_guards(conn, &origin, items, tx.landed.block.time)?;
+    let mut elsewhere = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let new = |live| NewClaim { batch, index, origin: &origin, item, live };
+        let insert = |live| new(live).insert(conn, |insert, claim| insert.execute(claim));
+        if insert(true)? == 0 {
+            insert(false)?;
+            conn.prepare_cached("UPDATE claim SET elsewhere = 1 WHERE batch = ?1 AND item = ?2")?
+                .queue(params![batch.0, index])?;
+            elsewhere.push(index);
+        }
+        new(true).keep_payer(conn)?;
+    }
+    insert_learnt(conn, batch, tx.landed.hash, at_ms)?;
+    let transaction = hex::encode(tx.landed.hash);
+    let adopted = history::Accepted {
+        batch,
+        origin,
+        profile: None,
+        position,
+        request: None,
+        caller: None,
+        trace: None,
+        transaction,
+        counted: Vec::new(),
+        elsewhere,
+        freed,
+    };
+    history::append(conn, at_ms, "adopted", &adopted.body(items))?;
+    Ok(batch)
+}

@@ -1,0 +1,8 @@
+//! Backups, and audits of files.
+
+pub(crate) mod audit_file;
+pub(crate) mod backup;
+pub(crate) mod backup_directory;
+pub(crate) mod copy_contents;
+pub(crate) mod not_copied;
+pub(crate) mod regular_backups;

@@ -1,0 +1,159 @@
+//! Backups that a running Signer makes of its journal by itself, by a thread of its own: every so often one, whole
+//! and audited, in a directory of which the newest are kept.
+
+use crate::copies::backup::{PAUSE, back_up};
+use crate::copies::backup_directory::{listed, made_ms, name, newest_ms};
+use crate::copies::not_copied::{NotCopied, at, remove, remove_all};
+use crate::sqlite::files::Files;
+use crate::sqlite::open;
+use crate::sqlite::writer::{Figures, Job};
+use crate::{Journal, history};
+use config::BackupPlan;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tracing::{info, warn};
+
+/// Longest wait after a backup was not made.
+const AGAIN: Duration = Duration::from_mins(1);
+
+/// Time that a process that ends waits for a backup to be given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The thread that makes backups of a journal.
+#[derive(Debug)]
+pub struct RegularBackups {
+    stop: SyncSender<()>,
+    ended: oneshot::Receiver<()>,
+}
+
+impl RegularBackups {
+    /// Gives up the backup that is being made, if one is. Does not wait for ever.
+    pub async fn finish(self) {
+        self.stop.try_send(()).ok();
+        if timeout(PATIENCE, self.ended).await.is_err() {
+            warn!("a backup of the journal was not given up: journal.backup_dir does not answer");
+        }
+    }
+}
+
+impl Journal {
+    /// Makes backups as planned until told to finish.
+    pub fn keep_backups(&self, plan: BackupPlan) -> io::Result<RegularBackups> {
+        let (stop, stopping) = sync_channel(1);
+        let (tell, ended) = oneshot::channel();
+        let (journal, figures) = (self.clone(), Arc::clone(&self.figures));
+        let newest_ms = newest_ms(&plan.directory).unwrap_or_else(|| self.now_ms());
+        figures.backed_up_ms.store(newest_ms, Ordering::Relaxed);
+        let every_ms = i64::try_from(plan.every.as_millis()).unwrap_or(i64::MAX);
+        figures.backup_every_ms.store(every_ms, Ordering::Relaxed);
+        let keeper = BackupThread { journal, plan, figures, stopping, told: BTreeSet::new() };
+        let thread = std::thread::Builder::new().name("backup".to_owned());
+        thread.spawn(move || {
+            keeper.run();
+            drop(tell);
+        })?;
+        Ok(RegularBackups { stop, ended })
+    }
+}
+
+/// The state of the thread.
+struct BackupThread {
+    journal: Journal,
+    plan: BackupPlan,
+    figures: Arc<Figures>,
+    stopping: Receiver<()>,
+    /// The backups of which it was said that they are kept.
+    told: BTreeSet<PathBuf>,
+}
+
+impl BackupThread {
+    fn run(mut self) {
+        let mut wait = self.due();
+        while !self.is_stopped_within(wait) {
+            let begun_ms = self.journal.now_ms();
+            wait = match self.make(begun_ms) {
+                Ok(()) => {
+                    self.figures.backed_up_ms.store(begun_ms, Ordering::Relaxed);
+                    self.due()
+                }
+                Err(NotCopied::Stopped) => return,
+                Err(problem) => {
+                    warn!(%problem, "the journal was not backed up; it is tried again");
+                    self.plan.every.min(AGAIN)
+                }
+            };
+        }
+    }
+
+    /// Returns the wait until the next backup is due. A clock that was set back makes no wait longer than usual.
+    fn due(&self) -> Duration {
+        let Some(newest_ms) = newest_ms(&self.plan.directory) else { return Duration::ZERO };
+        let age_ms = self.journal.now_ms().saturating_sub(newest_ms);
+        let age = u64::try_from(age_ms).map_or(Duration::ZERO, Duration::from_millis);
+        self.plan.every.saturating_sub(age)
+    }
+
+    fn is_stopped_within(&self, wait: Duration) -> bool {
+        !matches!(self.stopping.recv_timeout(wait), Err(RecvTimeoutError::Timeout))
+    }
+
+    fn make(&mut self, now_ms: i64) -> Result<(), NotCopied> {
+        let directory = &self.plan.directory;
+        let Some(files) = &self.journal.files else {
+            let problem = io::Error::other("a journal on a server is backed up there");
+            return Err(at(directory)(problem));
+        };
+        for path in listed(directory)? {
+            // One that a person makes here bears no time.
+            let unfinished = path.extension().is_some_and(|ending| ending == "part");
+            if unfinished && made_ms(&path.with_extension("")).is_some() {
+                remove_all(&path);
+            }
+        }
+        let pause = || {
+            if self.is_stopped_within(PAUSE) { Err(NotCopied::Stopped) } else { Ok(()) }
+        };
+        let to = directory.join(name(now_ms));
+        let audit = back_up(files.path(), &to, &mut |_, _| {}, &pause)?;
+        info!(backup = %to.display(), head = %audit.head, "the journal was backed up");
+        self.clear_away()
+    }
+
+    /// Takes away all but the newest, unless they know what the journal does not.
+    fn clear_away(&mut self) -> Result<(), NotCopied> {
+        let mut backups = listed(&self.plan.directory)?;
+        backups.retain(|path| made_ms(path).is_some());
+        backups.sort_by_key(|path| std::cmp::Reverse(made_ms(path)));
+        for path in backups.into_iter().skip(self.plan.keep) {
+            if self.knows_all_of(&path) {
+                remove(&path);
+            } else if self.told.insert(path.clone()) {
+                let backup = path.display();
+                warn!(%backup, "an earlier backup may know what this journal does not, and is kept");
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if the newest row of a backup is one of the journal's.
+    fn knows_all_of(&self, backup: &Path) -> bool {
+        let Ok(head) = open::read(&Files::at(backup)).map(|conn| history::head(&*conn)) else {
+            return false;
+        };
+        let Ok(head) = head else { return false };
+        let (tell, told) = oneshot::channel();
+        let look = Job::Read(Box::new(move |conn| {
+            let held = history::holds(conn, &head);
+            Box::new(move || drop(tell.send(held)))
+        }));
+        let asked = self.journal.jobs.blocking_send(look).is_ok();
+        asked && matches!(told.blocking_recv(), Ok(Ok(true)))
+    }
+}

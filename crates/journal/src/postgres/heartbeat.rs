@@ -1,0 +1,62 @@
+//! A process that serves says every second that it is there, on a session of its own: it waits for no commit, no
+//! disk and no standby of the server, and is not told of while the journal cannot be written.
+
+use crate::postgres::ServerConfig;
+use crate::postgres::instance_table::{self, EVERY, SaidState, SelfEntry};
+use crate::postgres::session::Session;
+use crate::sharing::instances::Instances;
+use crate::sharing::server_link::{ServerLink, Usage};
+use crate::sql::SqlResult;
+use crate::sqlite::writer::Job;
+use host::clock::Clock;
+use std::sync::Arc;
+use std::thread::sleep;
+use tokio::sync::mpsc::WeakSender;
+
+/// Says so for as long as the journal is open.
+#[derive(Debug)]
+pub(super) struct Heartbeat {
+    pub(super) config: ServerConfig,
+    pub(super) entry: SelfEntry,
+    pub(super) company: Arc<Instances>,
+    pub(super) link: Arc<ServerLink>,
+    pub(super) clock: Clock,
+    /// Closed when the journal is.
+    pub(super) jobs: WeakSender<Job>,
+}
+
+impl Heartbeat {
+    /// Blocks the thread.
+    pub(super) fn run(self) {
+        let mut session = None;
+        while self.jobs.upgrade().is_some_and(|jobs| !jobs.is_closed()) {
+            session = session.or_else(|| self.open().ok());
+            // A session that fails is made anew the next time. Nobody is told: who cannot be heard is not there.
+            session = session.filter(|session| self.beat(session).is_ok() && !session.is_broken());
+            sleep(EVERY);
+        }
+        if let Some(session) = session {
+            self.entry.leave(&session).ok();
+        }
+    }
+
+    fn open(&self) -> SqlResult<Session> {
+        let name = instance_table::name("lives", self.entry.boot);
+        let session = Session::open(&self.config.server, &self.config, &name)?;
+        session.batch("SET synchronous_commit = off")?;
+        instance_table::strike_out(&session)?;
+        Ok(session)
+    }
+
+    fn beat(&self, session: &Session) -> SqlResult<()> {
+        if !self.link.is_closed(Usage::Writes) {
+            let Instances { told, unfit, .. } = &*self.company;
+            let (told, unfit) = (told.lock().clone(), unfit.lock().clone());
+            let (told, unfit) = (told.as_deref(), unfit.as_deref());
+            let clock_ms = self.clock.unix_ms();
+            self.entry.say(session, &SaidState { clock_ms, told, unfit })?;
+        }
+        self.company.roll.replace(self.entry.read(session)?.0);
+        Ok(())
+    }
+}

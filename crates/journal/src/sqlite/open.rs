@@ -1,0 +1,227 @@
+//! Opening the journal: an existing database, held by this process alone, of the version that this
+//! program writes.
+
+use crate::open_error::{OpenError, refused, unanswered, unwritable};
+use crate::sql::SqlError;
+use crate::sqlite::disk::{Disk, Real};
+use crate::sqlite::file_mark::{self, HighWaterMark};
+use crate::sqlite::files::Files;
+use crate::sqlite::held_file::HeldFile;
+use crate::sqlite::log_at_close::{LogAtClose, when_closed};
+use crate::sqlite::migrations::Migration;
+use crate::sqlite::start::Start;
+use crate::sqlite::writer::{Job, Writer};
+use crate::sqlite::{file_check, migrations, schema_check};
+use crate::tables::lane_past::CLOCKS_MS;
+use crate::tables::networks::Renamed;
+use crate::tables::{doubts, pauses};
+use crate::{Figures, Journal};
+use config::JournalConfig;
+use host::clock::Clock;
+use parking_lot::RwLock;
+use rusqlite::Connection;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Marks the file as a journal of ours: "SIGN".
+const APPLICATION_ID: i64 = 0x5349_474E;
+
+impl Journal {
+    /// Opens an existing journal for this process alone, on the machine's own clock.
+    pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
+        let (journal, writer) = Self::with_writer(config, Clock::MACHINE, Box::new(Real))?;
+        let thread = std::thread::Builder::new().name("journal".to_owned());
+        let started = thread.spawn(move || writer.run());
+        started.map_err(|e| OpenError::Unsuitable(e.to_string()))?;
+        Ok(journal)
+    }
+
+    /// Opens an existing journal for this process alone, on the time that `clock` tells. Nothing is
+    /// read or written until the writer is run.
+    pub fn with_writer(
+        config: &JournalConfig,
+        clock: Clock,
+        disk: Box<dyn Disk>,
+    ) -> Result<(Self, Writer), OpenError> {
+        let files = Files::of(config);
+        files.find_mark()?;
+        let was_closed = !files.is_unclosed();
+        let conn = open(&files)?;
+        let files = if disk.tells_files_apart() { files.opened()? } else { files };
+        // A long log is written to the file between commits, and never by one.
+        conn.pragma_update(None, "wal_autocheckpoint", 0).map_err(|e| refused(&config.path, &e))?;
+        let problem = |e: SqlError| unanswered(&config.path, &e);
+        let left_ms = doubts::left_ms(&*conn).map_err(problem)?;
+        let mark = HighWaterMark::of(files.clone(), clock);
+        let old_copy = mark.is_contradicted_by(&*conn).map_err(problem)?;
+        let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
+        start.write(&conn, disk.as_ref()).map_err(problem)?;
+        let pauses = Arc::new(RwLock::new(pauses::all(&*conn).map_err(problem)?));
+        let renamed = Arc::new(Renamed::read(&*conn).map_err(problem)?);
+        let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
+        let figures = Arc::new(Figures::default());
+        let (counted, closed) = (Arc::clone(&figures), None);
+        let begun = start.begun();
+        let writer = Writer { conn, jobs: queue, figures: counted, start, disk, closed };
+        let min_free_bytes = config.min_free_bytes;
+        let journal = Self {
+            reads: jobs.clone(),
+            jobs,
+            figures,
+            files: Some(files),
+            link: None,
+            company: None,
+            min_free_bytes,
+            old_copy,
+            left_ms,
+            clocks_ms: CLOCKS_MS,
+            was_closed,
+            begun,
+            clock,
+            pauses,
+            renamed,
+        };
+        Ok((journal, writer))
+    }
+
+    /// Now by this machine's clock, Unix ms: what rows are dated by.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.unix_ms()
+    }
+
+    /// Makes a new, empty journal where there is none, with its mark beside it.
+    pub fn initialise(path: &Path) -> Result<(), OpenError> {
+        Self::make(&Files::at(path))
+    }
+
+    /// The same where the configuration wants it.
+    pub fn create(config: &JournalConfig) -> Result<(), OpenError> {
+        let files = Files::of(config);
+        files.find_mark()?;
+        Self::make(&files)
+    }
+
+    fn make(files: &Files) -> Result<(), OpenError> {
+        files.create()?;
+        let path = files.path();
+        let problem = |e: &dyn std::fmt::Display| unwritable(path, e);
+        let conn = oldest(files)?;
+        migrations::migrate(&conn, migrations::STEPS).map_err(|e| problem(&e))?;
+        file_mark::first(&*conn, files, &Real, Clock::MACHINE.unix_ms())
+            .map_err(|e| problem(&e))?;
+        when_closed(&conn, LogAtClose::Merged).map_err(|e| problem(&e))
+    }
+}
+
+/// Makes the tables of the oldest version in an empty file.
+fn oldest(files: &Files) -> Result<HeldFile, OpenError> {
+    let conn = files.connect()?;
+    files.hold(&conn)?;
+    conn.execute_batch(&format!(
+        "BEGIN; {} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {}; COMMIT;",
+        include_str!("../schema.sql"),
+        migrations::OLDEST
+    ))
+    .map_err(|e| unwritable(files.path(), &e))?;
+    Ok(conn)
+}
+
+/// Makes the tables of this version in an empty file, for a history that comes from elsewhere.
+#[cfg(feature = "postgres")]
+pub(crate) fn empty(files: &Files) -> Result<HeldFile, OpenError> {
+    let conn = oldest(files)?;
+    for step in migrations::STEPS {
+        conn.execute_batch(step.in_file)
+            .and_then(|()| conn.pragma_update(None, "user_version", step.to))
+            .map_err(|e| unwritable(files.path(), &e))?;
+    }
+    Ok(conn)
+}
+
+/// Opens an existing journal for this process alone, and brings it to the version of this program. A file that is
+/// no journal, or is of a version that this program cannot read, is left as it is.
+pub(crate) fn open(files: &Files) -> Result<HeldFile, OpenError> {
+    let path = files.path();
+    let problem = |e: rusqlite::Error| refused(path, &e);
+    let unclosed = files.is_unclosed();
+    let conn = files.connect()?;
+    let found = version(path, &conn)?;
+    files.hold(&conn)?;
+    if unclosed {
+        refuse_what_is_not_whole(files, &conn, found)?;
+    }
+    if let Some(problem) = schema_check::fault(&conn, found).map_err(problem)? {
+        return Err(OpenError::Altered { path: path.to_owned(), problem });
+    }
+    when_closed(&conn, LogAtClose::Merged).map_err(problem)?;
+    bring_up(&conn, path, found, migrations::STEPS)?;
+    Ok(conn)
+}
+
+fn refuse_what_is_not_whole(files: &Files, conn: &Connection, found: i64) -> Result<(), OpenError> {
+    let fault = file_check::fault(files, conn, found).map_err(|e| unanswered(files.path(), &e))?;
+    fault.map_or(Ok(()), |problem| {
+        Err(OpenError::NotWhole { path: files.path().to_owned(), problem })
+    })
+}
+
+/// Brings a journal of version `found` to the one that `steps` make.
+pub(crate) fn bring_up(
+    conn: &Connection,
+    path: &Path,
+    found: i64,
+    steps: &[Migration],
+) -> Result<(), OpenError> {
+    migrations::migrate(conn, steps).map_err(|error| {
+        if error.is_full() {
+            let (path, known) = (path.to_owned(), migrations::newest(steps));
+            OpenError::NoRoomToMigrate { path, found, known }
+        } else {
+            unanswered(path, &error)
+        }
+    })
+}
+
+/// Opens a journal that no process has open, to look at it. Nothing is changed, whatever it is.
+pub(crate) fn read(files: &Files) -> Result<HeldFile, OpenError> {
+    let path = files.path();
+    let unclosed = files.is_unclosed();
+    let conn = files.connect_to_read()?;
+    let (found, known) = (version(path, &conn)?, migrations::newest(migrations::STEPS));
+    if found < known {
+        return Err(OpenError::Older { path: path.to_owned(), found, known });
+    }
+    if unclosed {
+        refuse_what_is_not_whole(files, &conn, found)?;
+    }
+    Ok(conn)
+}
+
+/// Connects to a journal that is only to be copied, whoever works on it meanwhile. Nothing is changed, whatever it
+/// is.
+pub(crate) fn beside(files: &Files) -> Result<Connection, OpenError> {
+    let conn = files.connect_beside()?;
+    version(files.path(), &conn)?;
+    Ok(conn)
+}
+
+/// The version of a journal, if it is one that this program can bring to its own.
+fn version(path: &Path, conn: &Connection) -> Result<i64, OpenError> {
+    let number = |pragma: &str| {
+        let read = conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+        read.map_err(|e| refused(path, &e))
+    };
+    let (application, found) = (number("application_id")?, number("user_version")?);
+    if application != APPLICATION_ID {
+        return Err(OpenError::Foreign(path.to_owned()));
+    }
+    let (oldest, known) = (migrations::OLDEST, migrations::newest(migrations::STEPS));
+    if found < oldest {
+        return Err(OpenError::Unkept { path: path.to_owned(), found, oldest });
+    }
+    if found > known {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known });
+    }
+    Ok(found)
+}

@@ -1,0 +1,144 @@
+//! Lanes in doubt: the journal was restored from an old copy, so what they have sent since is
+//! forgotten. That is kept in the journal itself until it is learnt, however often it is opened.
+
+use crate::sql::columns::hash;
+use crate::sql::{BindValues, Database, OptionalExtension as _, Row, SqlResult, params};
+use crate::{Journal, JournalError, LaneId, history};
+use alloy::primitives::B256;
+use serde_json::json;
+
+/// A final block up to which everything is learnt that a lane has forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LearntUpTo {
+    /// Its number.
+    pub number: u64,
+    /// Its id.
+    pub id: B256,
+}
+
+/// Writes down that this journal is an old copy that knows nothing of what came after its newest
+/// row. A lane that was in doubt already stays so since then.
+pub(crate) fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
+    let known_until_ms = newest_row(conn)?;
+    conn.execute(
+        "INSERT INTO restored (at_ms, known_until_ms) VALUES (?1, ?2)",
+        [at_ms, known_until_ms],
+    )?;
+    conn.execute(
+        "INSERT INTO doubt (chain, signer, since_ms) SELECT chain, signer, ?1 FROM lane WHERE true
+         ON CONFLICT DO NOTHING",
+        [known_until_ms],
+    )?;
+    history::append(conn, at_ms, "restored", &json!({ "known_until_ms": known_until_ms }))
+}
+
+/// Puts a lane in doubt that the old copy may not even know.
+pub(crate) fn include(conn: &dyn Database, lane: LaneId) -> SqlResult<()> {
+    conn.execute(
+        "INSERT INTO doubt (chain, signer, since_ms) VALUES (?1, ?2, coalesce(
+             (SELECT known_until_ms FROM restored ORDER BY seq DESC LIMIT 1), 0))
+         ON CONFLICT DO NOTHING",
+        params![lane.chain.0, lane.signer.as_slice()],
+    )
+    .map(drop)
+}
+
+/// Puts a lane in doubt whose account did something after `known_until_ms` that is not in the journal.
+pub(crate) fn begin_for(
+    conn: &dyn Database,
+    lane: LaneId,
+    known_until_ms: i64,
+    at_ms: i64,
+) -> SqlResult<()> {
+    conn.execute(
+        "INSERT INTO doubt (chain, signer, since_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        params![lane.chain.0, lane.signer.as_slice(), known_until_ms],
+    )?;
+    let body =
+        json!({"chain": lane.chain.0, "signer": lane.signer, "known_until_ms": known_until_ms});
+    history::append(conn, at_ms, "used without the journal", &body)
+}
+
+/// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
+pub(crate) fn since(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<i64>> {
+    let sql = "SELECT since_ms FROM doubt WHERE chain = ?1 AND signer = ?2";
+    conn.query_row(sql, params![lane.chain.0, lane.signer.as_slice()], |row| row.get(0)).optional()
+}
+
+/// Writes down that everything up to a final block is learnt: a start that comes soon goes on there.
+pub(crate) fn has_read(
+    conn: &dyn Database,
+    lane: LaneId,
+    read: LearntUpTo,
+    at_ms: i64,
+) -> SqlResult<()> {
+    let (number, id) = (read.number, read.id);
+    let changed = conn.execute(
+        "UPDATE doubt SET read_number = ?3, read_id = ?4 WHERE chain = ?1 AND signer = ?2",
+        params![lane.chain.0, lane.signer.as_slice(), number, id.as_slice()],
+    )?;
+    if changed == 0 {
+        return Ok(());
+    }
+    let body = json!({"chain": lane.chain.0, "signer": lane.signer, "number": number, "id": id});
+    history::append(conn, at_ms, "blocks read", &body)
+}
+
+/// Up to which final block everything is learnt; none where that was not written down.
+pub(crate) fn read_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<LearntUpTo>> {
+    let sql = "SELECT read_number, read_id FROM doubt
+               WHERE chain = ?1 AND signer = ?2 AND read_number IS NOT NULL";
+    let read = |row: &Row<'_>| Ok(LearntUpTo { number: row.get(0)?, id: hash(row, 1)? });
+    conn.query_row(sql, params![lane.chain.0, lane.signer.as_slice()], read).optional()
+}
+
+/// Until when an old copy knows what its lanes did, Unix ms, though nothing could be written of that.
+pub(crate) fn newest_row(conn: &dyn Database) -> SqlResult<i64> {
+    let newest = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1), 0)";
+    conn.query_row(newest, [], |row| row.get(0))
+}
+
+/// When the process before this one left the journal, Unix ms: at its newest row, and where it has written
+/// none, at its start. None where no process has started on the journal yet: it is new.
+pub(crate) fn left_ms(conn: &dyn Database) -> SqlResult<Option<i64>> {
+    // The first start is that of the process which made the file, and signed nothing.
+    let left = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1),
+                                (SELECT at_ms FROM boot WHERE seq > 1 ORDER BY seq DESC LIMIT 1))";
+    conn.query_row(left, [], |row| row.get(0))
+}
+
+/// Ends the doubt: everything that was forgotten is learnt.
+pub(crate) fn end(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlResult<()> {
+    conn.execute(
+        "DELETE FROM doubt WHERE chain = ?1 AND signer = ?2",
+        params![lane.chain.0, lane.signer.as_slice()],
+    )?;
+    let body = json!({"chain": lane.chain.0, "signer": lane.signer});
+    history::append(conn, at_ms, "learnt what was forgotten", &body)
+}
+
+/// Which of these transactions the journal does not know, in the same order.
+pub(crate) fn unknown(conn: &dyn Database, hashes: Vec<B256>) -> SqlResult<Vec<B256>> {
+    let mut select = conn.prepare_cached("SELECT 1 FROM attempt WHERE hash = ?1")?;
+    let ask = |hash: &B256, ask: BindValues<'_>| ask(params![hash.as_slice()]);
+    let found = select.query_each(&hashes, ask, |_| Ok(()))?;
+    let unknown = hashes.into_iter().zip(found).filter(|(_, found)| found.is_empty());
+    Ok(unknown.map(|(hash, _)| hash).collect())
+}
+
+impl Journal {
+    /// Writes down up to which final block everything is learnt that the lane has forgotten.
+    pub async fn has_read(
+        &self,
+        lane: LaneId,
+        read: LearntUpTo,
+        at_ms: i64,
+    ) -> Result<(), JournalError> {
+        Ok(self.write(move |conn| has_read(conn, lane, read, at_ms)).await??)
+    }
+
+    /// Up to which final block that is; none where it was not written down.
+    pub async fn read_until(&self, lane: LaneId) -> Result<Option<LearntUpTo>, JournalError> {
+        self.read(move |conn| read_until(conn, lane)).await
+    }
+}

@@ -1,0 +1,108 @@
+//! The journal's account of a lane's past when a process begins.
+
+use crate::model::{FailedBilling, Past};
+use crate::sql::columns::{ending, hash, number};
+use crate::sql::{Database, SqlResult, params};
+use crate::tables::profiles;
+use crate::{Journal, LaneId};
+use std::time::Duration;
+
+/// The amount by which this machine's clock may have been ahead of the chains' when rows were written: at least
+/// this much, and this much when nothing is said.
+const CLOCKS: Duration = Duration::from_mins(2);
+pub(crate) const CLOCKS_MS: i64 = 120_000;
+
+/// The most that counts of that: further than this no clock of a chain that moves money is off while it signs.
+const MOST_CLOCKS: Duration = Duration::from_mins(10);
+
+/// The number of the lane's newest batches that are looked at.
+const NEWEST: u32 = 256;
+
+impl Journal {
+    /// When the process before this one wrote its newest row, or began where it wrote none, in Unix ms by the time of
+    /// blocks, and no later: a copy that was put in place knows nothing of what came after it. None where there was no
+    /// such process.
+    pub fn left_ms(&self) -> Option<i64> {
+        self.left_ms.map(|at_ms| self.by_blocks(at_ms))
+    }
+
+    /// The same journal, whose rows may be dated by a clock that was so far ahead of the chains': two minutes at least,
+    /// ten at most.
+    #[must_use]
+    pub fn dated_within(self, clocks: Duration) -> Self {
+        let clocks = clocks.clamp(CLOCKS, MOST_CLOCKS);
+        Self { clocks_ms: i64::try_from(clocks.as_millis()).unwrap_or(i64::MAX), ..self }
+    }
+
+    /// The earliest time of blocks that a time of this machine can stand for, Unix ms.
+    pub fn by_blocks(&self, at_ms: i64) -> i64 {
+        at_ms.saturating_sub(self.clocks_ms)
+    }
+}
+
+/// When everything about a lane was last known. By the index on the rows that tell of it: see schema.sql.
+pub(crate) const LEARNT: &str = "SELECT max(at_ms) FROM history
+    WHERE event IN ('lane opened', 'learnt what was forgotten')
+    AND CAST(json_extract(body, '$.chain') AS BIGINT) = ?1 AND json_extract(body, '$.signer') = ?2";
+
+/// Until when the journal knows for sure what the lane's account did, Unix ms: by the time of the newest
+/// block that holds a transaction of it, and by this machine's clock when the lane was opened or
+/// everything was learnt, less what clocks may differ. None before the lane is opened.
+pub(crate) fn known_until(
+    conn: &dyn Database,
+    lane: LaneId,
+    clocks_ms: i64,
+) -> SqlResult<Option<i64>> {
+    let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
+    let block_s: Option<i64> = conn.query_row(
+        "SELECT max(block_s) FROM (
+             SELECT block_s FROM batch WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped'
+             AND winner IS NOT NULL ORDER BY position DESC LIMIT ?3) AS newest",
+        params![chain, signer, NEWEST],
+        |row| row.get(0),
+    )?;
+    let learnt_ms: Option<i64> =
+        conn.query_row(LEARNT, params![chain, format!("{:#x}", lane.signer)], |row| row.get(0))?;
+    let learnt_ms = learnt_ms.map(|ms| ms.saturating_sub(clocks_ms));
+    Ok(block_s.map(|s| s.saturating_mul(1000)).max(learnt_ms))
+}
+
+/// Those of the lane's newest batches that ended in this state. A lane of which none ever did is not read from
+/// end to end.
+const ENDED: &str = "FROM (
+        SELECT id, position, state, winner, settled_ms FROM batch
+        WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped' ORDER BY position DESC LIMIT 4096) AS newest
+    WHERE state = ?3 ORDER BY position DESC LIMIT ?4";
+
+/// Reads the ends of the lane's newest batches, as far back as `since_ms` (Unix ms of this machine).
+pub(crate) fn past(conn: &dyn Database, lane: LaneId, since_ms: i64) -> SqlResult<Past> {
+    let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
+    let sql = format!(
+        "SELECT attempt.hash, raw, settled_ms,
+                (SELECT count(*) FROM claim WHERE claim.batch = ended.id), ending, fee
+         FROM (SELECT id, winner, settled_ms {ENDED}) AS ended
+         JOIN attempt ON attempt.hash = ended.winner
+         WHERE settled_ms >= ?5 AND raw IS NOT NULL ORDER BY settled_ms"
+    );
+    let failed = conn
+        .prepare(&sql)?
+        .query_map(params![chain, signer, "reverted", NEWEST, since_ms], |row| {
+            let told = row.get::<Option<String>>(4)?.is_some();
+            Ok(FailedBilling {
+                hash: hash(row, 0)?,
+                raw: row.get(1)?,
+                settled_ms: row.get(2)?,
+                charges: row.get(3)?,
+                ending: told.then(|| ending(row, 4)).transpose()?,
+                fee: told.then(|| number(row, 5)).transpose()?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    let newest = format!("SELECT max(settled_ms) FROM (SELECT settled_ms {ENDED}) AS ended");
+    let charged_ms =
+        conn.query_row(&newest, params![chain, signer, "charged", NEWEST], |row| row.get(0))?;
+    let accepted = "SELECT max(accepted_ms) FROM (SELECT accepted_ms FROM batch
+        WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped' ORDER BY position DESC LIMIT 1) AS newest";
+    let accepted_ms = conn.query_row(accepted, params![chain, signer], |row| row.get(0))?;
+    Ok(Past { failed, charged_ms, accepted_ms, profiles: profiles::all(conn, lane.chain)? })
+}
