@@ -1,48 +1,34 @@
 //! The platform's request signature, which proves the caller, checked over the raw bytes.
 //!
-//! Owns the callers' secrets and the rule for what is signed. Reads no clock and no socket: time,
+//! Owns the callers' secrets; `crates/client` says what is signed. Reads no clock and no socket: time,
 //! headers and body come in as arguments. Never parses the body, and never says which of key and
 //! signature was wrong. Everything that the head tells is judged before there is a body
-//! ([`Callers::judge`]), the rest with it ([`Presented::prove`]). That one message is judged once is
-//! the business of `replays`, and the proof of answers that of `answers`.
+//! ([`Callers::judge`]), the rest with it ([`Presented::prove`]). `replays` judges each message once.
 
-mod answers;
 mod judged;
 mod replays;
 
-pub use answers::{AnswerParts, UnprovenAnswer, sign_answer, verify_answer};
 pub use judged::{JudgedMessages, NotJudgedMessages};
 pub use replays::{Answered, Judging, Replays, Ticket, Waiting};
+pub use signer_client::sign::{
+    CLOCK_WINDOW_SECONDS, KEY_HEADER, SIGN_HEADER, SIGNER_AHEAD_SECONDS, TIMESTAMP_HEADER,
+};
 
 use std::fmt;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use config::Caller;
-use hmac::{Hmac, Mac as _};
-use secrecy::{ExposeSecret, SecretString};
-use sha2::Sha256;
+use hmac::Mac as _;
+use secrecy::{ExposeSecret as _, SecretString};
+use signer_client::sign::{Signable, Signature, mac, sign_answer, signature};
+use std::sync::LazyLock;
 use thiserror::Error;
 
-/// The header that says who calls.
-pub const KEY_HEADER: &str = "X-PAY-KEY";
-/// The header that says when: Unix time in whole seconds.
-pub const TIMESTAMP_HEADER: &str = "X-PAY-TIMESTAMP";
-/// The header that proves it: base64 of an HMAC-SHA256.
-pub const SIGN_HEADER: &str = "X-PAY-SIGN";
-
-/// Greatest age of a request's signature, by this machine's clock, in seconds.
-pub const CLOCK_WINDOW_SECONDS: u64 = 60;
-/// Greatest lead of a caller's clock over this machine's, in seconds. A request signed ahead of its time is judged
-/// when its time has come: so nothing is ever judged before the moment that it bears, and if the start of a process
-/// is known, nothing later was judged before that start.
-pub const CLOCK_AHEAD_SECONDS: u64 = 5;
 /// Shortest secret that is accepted, in bytes.
 pub const SHORTEST_SECRET: usize = 16;
 
 /// The secret that a signature under an unknown key is compared with; the outcome is thrown away.
-const NOBODYS_SECRET: [u8; 32] = [0; 32];
+static NOBODYS_SECRET: LazyLock<SecretString> = LazyLock::new(|| "\0".repeat(32).into());
 
 /// Everybody who may call. With nobody in it, every request is refused.
 #[derive(Debug)]
@@ -124,7 +110,7 @@ pub enum AuthError {
     /// The caller's clock, or ours, is wrong.
     #[error(
         "{TIMESTAMP_HEADER} is {ahead_seconds} s ahead of the server's time, which is \
-         {server_unix_seconds}; at most {CLOCK_AHEAD_SECONDS} s are allowed: correct the caller's clock"
+         {server_unix_seconds}; at most {SIGNER_AHEAD_SECONDS} s are allowed: correct the caller's clock"
     )]
     ClockAhead {
         /// The distance.
@@ -155,7 +141,7 @@ pub struct Presented<'a> {
     /// The callers with that key: one for each of its secrets, none where the key is nobody's.
     callers: Vec<&'a Arc<Caller>>,
     timestamp: &'a str,
-    sign: [u8; 32],
+    sign: Signature,
     at_unix_seconds: i64,
 }
 
@@ -165,7 +151,7 @@ pub struct Proven {
     /// The signer, known by the signature.
     pub caller: Arc<Caller>,
     /// The signature: no two messages have the same.
-    pub sign: [u8; 32],
+    pub sign: Signature,
     /// When it was signed, Unix seconds.
     pub at_unix_seconds: i64,
 }
@@ -201,7 +187,7 @@ impl Callers {
             if caller.key.is_empty() || !caller.key.bytes().all(|b| b.is_ascii_graphic()) {
                 return Err(CallerError::BadKey { position });
             }
-            if secret_bytes(&caller.secret).len() < SHORTEST_SECRET {
+            if length(&caller.secret) < SHORTEST_SECRET {
                 return Err(CallerError::ShortSecret { key: caller.key.clone() });
             }
         }
@@ -209,7 +195,7 @@ impl Callers {
     }
 
     /// Judges all that the head of a request tells: that it was signed not more than [`CLOCK_WINDOW_SECONDS`]
-    /// ago nor [`CLOCK_AHEAD_SECONDS`] ahead, that its signature has the form of one, and that its path leaves
+    /// ago nor [`SIGNER_AHEAD_SECONDS`] ahead, that its signature has the form of one, and that its path leaves
     /// no doubt where the body begins. A key that is nobody's is wrong only once the body is there, as a wrong
     /// signature is: the answer comes no sooner, so nobody finds out which keys there are. The body in `request`
     /// is not looked at.
@@ -222,7 +208,7 @@ impl Callers {
         let timestamp = request.timestamp.ok_or(AuthError::Missing { name: TIMESTAMP_HEADER })?;
         let sign = request.sign.ok_or(AuthError::Missing { name: SIGN_HEADER })?;
         let at_unix_seconds = check_clock(timestamp, now_unix_seconds)?;
-        let sign = signature(sign)?;
+        let sign = signature(sign).map_err(|_| AuthError::MalformedSign)?;
         if !request.path_and_query.starts_with('/') || request.path_and_query.bytes().any(opens) {
             return Err(AuthError::Ambiguous);
         }
@@ -255,17 +241,21 @@ impl Presented<'_> {
         if request.body.first().is_some_and(|first| !opens(*first)) {
             return Err(AuthError::Ambiguous);
         }
+        let signable = Signable {
+            timestamp: self.timestamp,
+            method: request.method,
+            path_and_query: request.path_and_query,
+            body: request.body,
+        };
         let mut signer = None;
         if self.callers.is_empty() {
             // As long as with a secret: how long it takes tells nothing about the key either.
-            let mac = mac(&NOBODYS_SECRET, self.timestamp, request);
-            if mac.is_some_and(|mac| mac.verify_slice(&self.sign).is_ok()) {
+            if mac(&NOBODYS_SECRET, &signable).verify_slice(&self.sign).is_ok() {
                 return Err(AuthError::Wrong);
             }
         }
         for caller in &self.callers {
-            let mac = mac(secret_bytes(&caller.secret), self.timestamp, request);
-            if mac.is_some_and(|mac| mac.verify_slice(&self.sign).is_ok()) {
+            if mac(&caller.secret, &signable).verify_slice(&self.sign).is_ok() {
                 signer = Some(Arc::clone(caller));
             }
         }
@@ -274,29 +264,11 @@ impl Presented<'_> {
     }
 }
 
-/// The value of `X-PAY-SIGN` for a request, made with a caller's secret. For callers: this
-/// process signs no requests. The headers in `request` are not looked at, except the timestamp.
-pub fn sign(secret: &SecretString, request: &SignedParts<'_>) -> String {
-    mac(secret_bytes(secret), request.timestamp.unwrap_or_default(), request)
-        .map(|mac| STANDARD.encode(mac.finalize().into_bytes()))
-        .unwrap_or_default()
-}
-
-/// The one place that says what is signed: timestamp, method, path with query, body, end to end.
-/// `None` never happens: HMAC takes secrets of any length.
-fn mac(secret: &[u8], timestamp: &str, request: &SignedParts<'_>) -> Option<Hmac<Sha256>> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret).ok()?;
-    mac.update(timestamp.as_bytes());
-    mac.update(request.method.as_bytes());
-    mac.update(request.path_and_query.as_bytes());
-    mac.update(request.body);
-    Some(mac)
-}
-
-/// The bytes of a signature.
-fn signature(base64: &str) -> Result<[u8; 32], AuthError> {
-    let bytes = STANDARD.decode(base64).ok();
-    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or(AuthError::MalformedSign)
+impl Proven {
+    /// The value of `X-PAY-SIGN` for the answer to this request, which only its caller can check.
+    pub fn sign_answer(&self, timestamp: i64, http_status: u16, body: &[u8]) -> String {
+        sign_answer(&self.caller.secret, &self.sign, timestamp, http_status, body)
+    }
 }
 
 /// When a message was signed, Unix seconds, if that is near enough to now.
@@ -305,10 +277,10 @@ fn check_clock(timestamp: &str, now_unix_seconds: i64) -> Result<i64, AuthError>
     let then: i64 =
         timestamp.parse().ok().filter(|_| digits).ok_or(AuthError::MalformedTimestamp)?;
     let (off, server_unix_seconds) = (now_unix_seconds.abs_diff(then), now_unix_seconds);
-    if then < now_unix_seconds && off > CLOCK_WINDOW_SECONDS {
+    if then < now_unix_seconds && off > CLOCK_WINDOW_SECONDS.unsigned_abs() {
         return Err(AuthError::ClockBehind { behind_seconds: off, server_unix_seconds });
     }
-    if then > now_unix_seconds && off > CLOCK_AHEAD_SECONDS {
+    if then > now_unix_seconds && off > SIGNER_AHEAD_SECONDS.unsigned_abs() {
         return Err(AuthError::ClockAhead { ahead_seconds: off, server_unix_seconds });
     }
     Ok(then)
@@ -319,9 +291,9 @@ fn opens(byte: u8) -> bool {
     b"{[ \t\r\n".contains(&byte)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one door to the callers' secrets")]
-fn secret_bytes(secret: &SecretString) -> &[u8] {
-    secret.expose_secret().as_bytes()
+#[expect(clippy::disallowed_methods, reason = "looks at the length alone")]
+fn length(secret: &SecretString) -> usize {
+    secret.expose_secret().len()
 }
 
 impl fmt::Debug for SignedParts<'_> {

@@ -4,14 +4,13 @@
 //! [`Full`](crate::Full), which keeps the fields that are not named here.
 
 mod conf;
-mod id;
 mod recharge;
 mod subscription;
 mod user;
 mod withdrawal;
 
 pub use conf::{Chain, Currency};
-pub use id::{
+pub use signer_client::id::{
     ChainId, CurrencyId, IdError, PlanId, RechargeId, SubscriptionId, UserId, WalletId, WithdrawId,
 };
 pub use recharge::{Recharge, RechargeStatus};

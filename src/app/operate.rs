@@ -8,8 +8,8 @@ use crate::http::{EventCharge, EventPage, EventRow};
 use clap::{Args, Subcommand};
 use config::{Asking, Config};
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use signer_client::id::ChainId;
 use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -125,11 +125,12 @@ pub async fn run(
             return status::health(asking, at.server.as_deref(), to).await;
         }
         RunningCommand::Tail { after, json, at } => {
-            tail(asking, at.server.as_deref(), (after.clone(), *json), to).await?;
+            let format = if *json { TailFormat::Json } else { TailFormat::Words };
+            tail(asking, at.server.as_deref(), after.clone(), format, to).await?;
             return Ok(true);
         }
         RunningCommand::Pause { chain, why, at } => {
-            pause(asking, at.server.as_deref(), (*chain, why.as_deref())).await?
+            pause(asking, at.server.as_deref(), *chain, why.as_deref()).await?
         }
         RunningCommand::Resume { chain, at } => {
             resume(asking, at.server.as_deref(), *chain).await?
@@ -140,28 +141,15 @@ pub async fn run(
     Ok(true)
 }
 
-/// The part of a chain's entry in `GET /PayTool/control` that is shown.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Controlled {
-    chain_id: u32,
-    paused: Option<String>,
-    paused_since: Option<i64>,
-    policy: String,
-    spent_in_words: Vec<String>,
-}
-
 /// Pauses a chain, or all of them.
 async fn pause(
     asking: &Asking,
     server: Option<&str>,
-    (chain, why): (Option<u32>, Option<&str>),
+    chain: Option<u32>,
+    why: Option<&str>,
 ) -> Result<String, RemoteError> {
-    let remote = Remote::new(asking, server, RemoteNeed::Control)?;
-    let chain = chain.map(|chain| ("chainId".to_owned(), chain.into()));
-    let why = why.map(|why| ("why".to_owned(), why.into()));
-    let body = Value::Object(chain.into_iter().chain(why).collect());
-    let now: Vec<Controlled> = remote.post("/PayTool/control/pause", &body).await?;
+    let signer = Remote::new(asking, server, RemoteNeed::Control)?.signer();
+    let now = signer.pause(chain.map(|chain| ChainId(chain.into())), why).await?;
     let paused = now.iter().filter_map(|one| Some((one.chain_id, one.paused.as_ref()?)));
     let lines: Vec<_> = paused.map(|(chain, why)| format!("chain {chain}: paused {why}")).collect();
     Ok(lines.join("\n"))
@@ -173,22 +161,15 @@ async fn resume(
     server: Option<&str>,
     chain: Option<u32>,
 ) -> Result<String, RemoteError> {
-    let remote = Remote::new(asking, server, RemoteNeed::Control)?;
-    let before: Vec<Controlled> = remote.get("/PayTool/control").await?;
-    let meant = before.iter().filter(|one| chain.is_none_or(|chain| chain == one.chain_id));
-    let pauses: Map<String, Value> = meant
-        .filter_map(|one| Some((one.chain_id.to_string(), one.paused_since?.into())))
-        .collect();
-    if pauses.is_empty() {
+    let signer = Remote::new(asking, server, RemoteNeed::Control)?.signer();
+    let resumed = signer.resume(chain.map(|chain| ChainId(chain.into()))).await?;
+    if resumed.ended.is_empty() {
         return Ok("nothing is paused by a caller".to_owned());
     }
-    let chains: Vec<String> = pauses.keys().cloned().collect();
-    let body = json!({ "pauses": pauses });
-    let after: Vec<Controlled> = remote.post("/PayTool/control/resume", &body).await?;
-    let still = after.iter().filter_map(|one| Some((one.chain_id, one.paused.as_ref()?)));
+    let still = resumed.chains.iter().filter_map(|one| Some((one.chain_id, one.paused.as_ref()?)));
     let lines = still.map(|(chain, why)| format!("chain {chain}: still paused {why}"));
-    let resumed = format!("resumed: chain {}", chains.join(", "));
-    Ok(std::iter::once(resumed).chain(lines).collect::<Vec<_>>().join("\n"))
+    let ended = format!("resumed: chain {}", resumed.ended.join(", "));
+    Ok(std::iter::once(ended).chain(lines).collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns the status of a billing as JSON. The billing is named by its number, any of its hashes or its request
@@ -207,11 +188,20 @@ async fn billing(
     Ok(serde_json::to_string_pretty(&told)?)
 }
 
+/// The form of an event's line.
+#[derive(Clone, Copy, Debug)]
+enum TailFormat {
+    Words,
+    /// Everything.
+    Json,
+}
+
 /// Writes what happens, line by line, until there is nobody to read it. Without `after` it begins now.
 async fn tail(
     asking: &Asking,
     server: Option<&str>,
-    (after, as_json): (Option<String>, bool),
+    after: Option<String>,
+    format: TailFormat,
     to: &mut dyn Write,
 ) -> Result<(), Box<dyn Error>> {
     let remote = Remote::new(asking, server, RemoteNeed::Read)?;
@@ -219,7 +209,10 @@ async fn tail(
     loop {
         let page: EventPage = remote.get(&format!("/PayTool/events?wait=25&after={after}")).await?;
         for event in &page.events {
-            let line = if as_json { serde_json::to_string(event)? } else { line(event) };
+            let line = match format {
+                TailFormat::Words => line(event),
+                TailFormat::Json => serde_json::to_string(event)?,
+            };
             writeln!(to, "{line}")?;
         }
         to.flush()?;

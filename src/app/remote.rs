@@ -1,25 +1,24 @@
 //! A Signer that runs, asked from the command line in the name of a configured caller.
 
-use crate::auth::{
-    self, AnswerParts, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER, UnprovenAnswer,
-    verify_answer,
-};
 use config::{Asking, Caller, Rights};
-use host::clock::Clock;
-use reqwest::header::HeaderMap;
-use reqwest::{Client, Method, RequestBuilder, Url};
-use serde::Deserialize;
+use reqwest::{Client, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use signer_client::error::CallError;
+use signer_client::sign::Credentials;
+use signer_client::signer::{SUCCESS, SignerClient};
+use signer_client::transport::{Answers, SetupError, Transport};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+/// Longest time for an answer: the Signer takes up to 25 s of it to wait for an event.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A running Signer.
 #[derive(Debug)]
 pub struct Remote {
-    client: Client,
-    server: String,
-    caller: Option<Caller>,
+    transport: Transport,
 }
 
 /// Why a running Signer was not asked, or did not do it.
@@ -28,7 +27,7 @@ pub enum RemoteError {
     /// Nobody in the configuration may ask for it.
     #[error("no configured caller {0}: describe one in the configuration")]
     NoCaller(&'static str),
-    /// It wants a certificate, and there is none for commands.
+    /// The Signer wants a certificate, and there is none for commands.
     #[error(
         "the Signer wants a certificate of its callers: name a file with one and its key as \
          http.tls.identity_file"
@@ -37,39 +36,12 @@ pub enum RemoteError {
     /// That certificate cannot be used.
     #[error("http.tls.identity_file: {0}")]
     Identity(io::Error),
-    /// It was not reached.
-    #[error(
-        "the Signer at {server} cannot be asked: {problem}. Does it run there? --server says where else"
-    )]
-    Unreached {
-        /// Address that was asked.
-        server: String,
-        /// The failure.
-        problem: reqwest::Error,
-    },
-    /// It answered something else than a Signer does.
-    #[error("what answers at {server} is no Signer of this version: {problem}")]
-    Unreadable {
-        /// Address that was asked.
-        server: String,
-        /// The part that cannot be read.
-        problem: serde_json::Error,
-    },
-    /// The answer is not proven to be the Signer's.
-    #[error(
-        "what answers at {server} (HTTP {status}) does not prove to be the Signer: {why}. That is no \
-         answer: what became of the question is not known, ask again. {said}"
-    )]
-    Unproven {
-        /// Address that was asked.
-        server: String,
-        /// The HTTP status.
-        status: u16,
-        /// The fault in the proof.
-        why: UnprovenAnswer,
-        /// The answer's message, if it has one in a Signer's form.
-        said: String,
-    },
+    /// The address or the caller cannot be used.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The Signer was not reached.
+    #[error("{0}. Does it run there? --server says where else")]
+    Unreached(CallError),
     /// No caller signs here, and so nothing could prove an answer from another machine.
     #[error(
         "{server} is not on this machine, and no caller is configured here: nothing could prove its \
@@ -79,14 +51,23 @@ pub enum RemoteError {
         /// Address that was to be asked.
         server: String,
     },
-    /// It did not do it.
-    #[error("the Signer at {server} says: {msg}")]
-    Refused {
-        /// The location.
-        server: String,
-        /// Its words.
-        msg: String,
-    },
+    /// The Signer refused it, or gave no answer.
+    #[error(transparent)]
+    Call(CallError),
+}
+
+impl From<CallError> for RemoteError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Unsent { .. } => Self::Unreached(error),
+            CallError::Unheard { .. }
+            | CallError::ClockOff { .. }
+            | CallError::Refused(_)
+            | CallError::Unreadable { .. }
+            | CallError::Unproven { .. }
+            | CallError::Entry { .. } => Self::Call(error),
+        }
+    }
 }
 
 /// The right that a command needs of a caller.
@@ -122,24 +103,6 @@ impl RemoteNeed {
     }
 }
 
-/// An answer as it came back, before any of it is read.
-struct RawAnswer {
-    status: u16,
-    headers: HeaderMap,
-    body: Vec<u8>,
-}
-
-#[derive(Deserialize)]
-struct AnswerHead {
-    code: u8,
-    msg: String,
-}
-
-#[derive(Deserialize)]
-struct AnswerData<T> {
-    data: T,
-}
-
 impl Remote {
     /// The Signer at `server`, or where the configuration has it listen, asked by a caller who may do what
     /// `need` says: one who may ask for all chains if there is one.
@@ -161,27 +124,37 @@ impl Remote {
         let scheme = if tls.is_some() { "https" } else { "http" };
         let here = || format!("{scheme}://{}", reachable(asking.listen));
         let server = server.map_or_else(here, |server| server.trim_end_matches('/').to_owned());
-        let caller = able.first().copied().cloned();
+        let caller = able.first();
         if caller.is_none() && !is_here(&server) {
             return Err(RemoteError::Elsewhere { server });
         }
+        let transport = match caller {
+            Some(Caller { key, secret, .. }) => {
+                let credentials = Credentials { key: key.clone(), secret: secret.clone() };
+                Transport::new(&server, credentials, Answers::Signed)?
+            }
+            None => Transport::unsigned(&server)?,
+        };
         let client = Client::builder().no_proxy();
         let client = match tls {
             None => client,
-            // It has the very certificate of the configuration, under whatever name.
+            // The Signer has the very certificate of the configuration, under whatever name.
             Some(tls) => {
                 client.tls_backend_preconfigured(tls.client().map_err(RemoteError::Identity)?)
             }
         };
-        let client = client.build();
-        let client =
-            client.map_err(|problem| RemoteError::Unreached { server: server.clone(), problem })?;
-        Ok(Self { client, server, caller })
+        let transport = transport.with_http(client.build().map_err(SetupError::Http)?);
+        Ok(Self { transport: Transport { timeout: TIMEOUT, ..transport } })
+    }
+
+    /// The Signer's typed client.
+    pub fn signer(&self) -> SignerClient {
+        SignerClient::over(self.transport.clone())
     }
 
     /// Gets the answer of `path`, with its query.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, RemoteError> {
-        self.told(Method::GET, path, String::new()).await
+        Ok(self.transport.exchange(path, None).await?.typed_success(SUCCESS)?)
     }
 
     /// Posts `body` to `path` and returns the answer.
@@ -190,30 +163,8 @@ impl Remote {
         path: &str,
         body: &Value,
     ) -> Result<T, RemoteError> {
-        self.told(Method::POST, path, body.to_string()).await
-    }
-
-    async fn told<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: String,
-    ) -> Result<T, RemoteError> {
-        let request = self.client.request(method.clone(), format!("{}{path}", self.server));
-        let answer = match &self.caller {
-            Some(caller) => {
-                let (request, sign) = signed(caller, request, (&method, path), body);
-                let answer = self.heard(request).await?;
-                self.prove(caller, &sign, &answer)?;
-                answer
-            }
-            None => self.heard(request.body(body)).await?,
-        };
-        let AnswerHead { code, msg } = self.read(&answer.body)?;
-        if code != 1 {
-            return Err(RemoteError::Refused { server: self.server.clone(), msg });
-        }
-        Ok(self.read::<AnswerData<T>>(&answer.body)?.data)
+        let reply = self.transport.exchange(path, Some(&body.to_string())).await?;
+        Ok(reply.typed_success(SUCCESS)?)
     }
 
     /// Gets the answer, whatever its status, of a path that needs no signature and has none; `at` is another port
@@ -223,80 +174,10 @@ impl Remote {
         at: Option<SocketAddr>,
         path: &str,
     ) -> Result<T, RemoteError> {
-        let server =
-            at.map_or_else(|| self.server.clone(), |at| format!("http://{}", reachable(at)));
-        let answer = self.heard(self.client.get(format!("{server}{path}"))).await?;
-        self.read(&answer.body)
+        let Some(at) = at else { return Ok(self.transport.open(path).await?) };
+        let apart = Transport::unsigned(&format!("http://{}", reachable(at)))?;
+        Ok(apart.open(path).await?)
     }
-
-    async fn heard(&self, request: RequestBuilder) -> Result<RawAnswer, RemoteError> {
-        let answer = async {
-            let answer = request.send().await?;
-            let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-            Ok(RawAnswer { status, headers, body: answer.bytes().await?.to_vec() })
-        };
-        answer
-            .await
-            .map_err(|problem| RemoteError::Unreached { server: self.server.clone(), problem })
-    }
-
-    /// That the Signer has made this answer, to the request with this signature.
-    fn prove(&self, caller: &Caller, sign: &str, answer: &RawAnswer) -> Result<(), RemoteError> {
-        let header = |name: &str| {
-            let mut all = answer.headers.get_all(name).iter();
-            all.next().filter(|_| all.next().is_none()).and_then(|value| value.to_str().ok())
-        };
-        let parts = AnswerParts {
-            request_sign: sign,
-            timestamp: header(TIMESTAMP_HEADER),
-            sign: header(SIGN_HEADER),
-            status: answer.status,
-            body: &answer.body,
-        };
-        verify_answer(&caller.secret, &parts, unix_seconds()).map_err(|why| {
-            let said = serde_json::from_slice::<AnswerHead>(&answer.body);
-            RemoteError::Unproven {
-                server: self.server.clone(),
-                status: answer.status,
-                why,
-                said: said.map(|said| format!("It says: {}", said.msg)).unwrap_or_default(),
-            }
-        })
-    }
-
-    fn read<T: DeserializeOwned>(&self, answer: &[u8]) -> Result<T, RemoteError> {
-        serde_json::from_slice(answer)
-            .map_err(|problem| RemoteError::Unreadable { server: self.server.clone(), problem })
-    }
-}
-
-/// The request in the name of a caller, and its signature.
-fn signed(
-    caller: &Caller,
-    request: RequestBuilder,
-    (method, path): (&Method, &str),
-    body: String,
-) -> (RequestBuilder, String) {
-    let timestamp = unix_seconds().to_string();
-    let parts = SignedParts {
-        key: Some(&caller.key),
-        timestamp: Some(&timestamp),
-        sign: None,
-        method: method.as_str(),
-        path_and_query: path,
-        body: body.as_bytes(),
-    };
-    let sign = auth::sign(&caller.secret, &parts);
-    let request = request
-        .header(KEY_HEADER, &caller.key)
-        .header(SIGN_HEADER, &sign)
-        .header(TIMESTAMP_HEADER, timestamp)
-        .body(body);
-    (request, sign)
-}
-
-fn unix_seconds() -> i64 {
-    Clock::MACHINE.unix_ms().div_euclid(1000)
 }
 
 /// Returns true if a server is on this very machine.

@@ -210,7 +210,7 @@ impl<A> Replays<A> {
 impl<A> Messages<A> {
     /// Forgets what the window refuses by now. A clock that is put back does not make it new again.
     fn forget_before(&mut self, now_unix_seconds: i64) {
-        let window = i64::try_from(CLOCK_WINDOW_SECONDS).unwrap_or(i64::MAX);
+        let window = CLOCK_WINDOW_SECONDS;
         let out = now_unix_seconds.saturating_sub(window);
         while let Some(entry) = self.by_time.first_entry().filter(|entry| *entry.key() < out) {
             let (timestamp, signs) = entry.remove_entry();

@@ -7,7 +7,7 @@ use super::answer::HttpReply;
 use super::budgets::{CallerBudget, UsedUp};
 use super::turned_away::TurnedAway;
 use super::{AppState, sampled, signed_parts};
-use crate::auth::{Answered, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER, sign_answer};
+use crate::auth::{Answered, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER};
 use crate::telemetry::{ANYBODY, Billed, NOBODY};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
@@ -381,7 +381,7 @@ impl Said {
     /// With the proof that it is our answer to that request.
     fn signed(self: &Arc<Self>, proven: &Proven, now: i64) -> Response {
         let mut response = self.response();
-        let sign = sign_answer(proven, now, self.status.as_u16(), &self.body);
+        let sign = proven.sign_answer(now, self.status.as_u16(), &self.body);
         for (name, value) in [(TIMESTAMP_HEADER, now.to_string()), (SIGN_HEADER, sign)] {
             let name = HeaderName::try_from(name);
             if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(value)) {

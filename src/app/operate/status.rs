@@ -1,11 +1,12 @@
 //! The state of a running Signer, in lines for people.
 
-use super::Controlled;
 use super::instances::{self, ReadyInstance};
-use crate::app::remote::{Remote, RemoteNeed};
+use crate::app::remote::{Remote, RemoteError, RemoteNeed};
 use config::Asking;
 use serde::Deserialize;
 use serde_json::Value;
+use signer_client::full::Full;
+use signer_client::signer::ChainControl;
 use std::error::Error;
 use std::io::Write;
 
@@ -67,10 +68,10 @@ pub(super) async fn status(
     let apart = asking.health_listen.filter(|_| server.is_none());
     let ready: Readiness = remote.open(apart, "/health/ready").await?;
     // Readiness is told to anybody and signed for nobody: an answer with a proof shows that the Signer is there.
-    let controlled: Vec<Controlled> = if ready.status == "standby" {
+    let controlled: Vec<Full<ChainControl>> = if ready.status == "standby" {
         Vec::new() // One that stands by controls nothing.
     } else if may_control {
-        remote.get("/PayTool/control").await?
+        remote.signer().control().await.map_err(RemoteError::from)?
     } else {
         remote.get::<Value>("/PayTool/events?after=newest&limit=1").await.map(|_| Vec::new())?
     };
@@ -80,7 +81,7 @@ pub(super) async fn status(
         instances::show(instance, to)?;
     }
     for chain in &ready.chains {
-        show(chain, controlled.iter().find(|one| one.chain_id == chain.chain_id), to)?;
+        show(chain, controlled.iter().find(|one| one.chain_id.0 == i64::from(chain.chain_id)), to)?;
     }
     Ok(ready.status == "ready")
 }
@@ -107,7 +108,7 @@ pub(super) async fn health(
 
 fn show(
     chain: &ReadyChain,
-    controlled: Option<&Controlled>,
+    controlled: Option<&Full<ChainControl>>,
     to: &mut dyn Write,
 ) -> std::io::Result<()> {
     let at = |head: Option<u64>| head.map_or_else(|| "unseen".to_owned(), |head| head.to_string());

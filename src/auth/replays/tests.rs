@@ -122,7 +122,7 @@ fn what_nobody_can_ask_for_again_takes_no_room_while_nothing_is_signed() {
         (memory.answers.len(), share)
     };
     assert_eq!(left(), (3, Some((3, 3 * (100 + OVERHEAD)))));
-    replays.forget(2 + i64::try_from(CLOCK_WINDOW_SECONDS).unwrap());
+    replays.forget(2 + CLOCK_WINDOW_SECONDS);
     assert_eq!(left(), (2, Some((2, 2 * (100 + OVERHEAD)))), "the window still has two of them");
     replays.forget(1_000);
     assert_eq!(left(), (0, None));

@@ -156,7 +156,7 @@ async fn a_command_takes_no_answer_that_the_signer_has_not_signed() {
         let server = ["--server", server.as_str()];
         for words in [&["billing", "0xab"][..], &["pause"], &["resume"], &["tail"]] {
             let (done, said) = told(installation, &[words, &server[..]].concat()).await;
-            assert!(!done && said.contains("does not prove to be the Signer"), "{words:?}: {said}");
+            assert!(!done && said.contains("without the Signer's proof"), "{words:?}: {said}");
             assert!(!said.contains("charged"), "{words:?}: {said}");
         }
     }

@@ -11,7 +11,7 @@ pub(crate) use closing::Charged;
 use closing::Room;
 use database::Database;
 pub(crate) use heard::{Heard, hear};
-use merchant_signer::auth::{self, SignedParts};
+use signer_client::sign::{KEY_HEADER, SIGN_HEADER, Signable, TIMESTAMP_HEADER, sign};
 use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde_json::Value;
@@ -358,20 +358,13 @@ impl Scheduler {
     ) -> reqwest::RequestBuilder {
         SENT.lock().insert((at, path.to_owned(), body.to_vec()));
         let at = at.to_string();
-        let parts = SignedParts {
-            key: Some(&self.key),
-            timestamp: Some(&at),
-            sign: None,
-            method,
-            path_and_query: path,
-            body,
-        };
-        let signature = auth::sign(&SecretString::from(self.secret.clone()), &parts);
+        let signable = Signable { timestamp: &at, method, path_and_query: path, body };
+        let signature = sign(&SecretString::from(self.secret.clone()), &signable);
         self.client
             .request(method.parse().unwrap(), format!("{}{path}", self.url))
-            .header(auth::KEY_HEADER, &self.key)
-            .header(auth::TIMESTAMP_HEADER, &at)
-            .header(auth::SIGN_HEADER, signature)
+            .header(KEY_HEADER, &self.key)
+            .header(TIMESTAMP_HEADER, &at)
+            .header(SIGN_HEADER, signature)
             .body(body.to_vec())
     }
 

@@ -55,11 +55,11 @@ pub(crate) async fn run(command: Signer, context: &Context) -> Result<(), Failur
             });
         }
         Signer::Control => signer.control().await?,
-        Signer::Pause { chain } => signer.pause(chain).await?,
-        Signer::Resume { chain } => signer.resume(chain).await?,
+        Signer::Pause { chain } => signer.pause(chain, None).await?,
+        Signer::Resume { chain } => signer.resume(chain).await?.chains,
     };
     context.output.list(&["chain", "name", "paused"], &chains, |chain| {
-        let paused = chain.paused.as_ref().map(|paused| paused.get().to_owned());
-        vec![chain.chain_id.to_string(), or_dash(chain.name.as_ref()), or_dash(paused.as_ref())]
+        let (name, paused) = (chain.name.as_ref(), chain.paused.as_ref());
+        vec![chain.chain_id.to_string(), or_dash(name), or_dash(paused)]
     })
 }

@@ -15,15 +15,16 @@ use crate::error::CallError;
 use crate::full::Full;
 use crate::sign::Credentials;
 use crate::tls::Tls;
-use crate::transport::{Answers, Reply, SetupError, Transport, typed};
-use crate::types::{ChainId, SubscriptionId};
+use crate::transport::{Answers, SetupError, Transport, typed};
+use crate::id::{ChainId, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The envelope code of the Signer's success.
-const SUCCESS: i64 = 1;
+pub const SUCCESS: i64 = 1;
 /// The envelope code of "one or more cannot be charged".
 const REFUSED: i64 = 2;
 
@@ -88,7 +89,12 @@ pub struct SignerClient {
 impl SignerClient {
     /// A client of the Signer at `signer_url`.
     pub fn new(signer_url: &str, credentials: Credentials) -> Result<Self, SetupError> {
-        Ok(Self { transport: Transport::new(signer_url, credentials, Answers::Signed)? })
+        Ok(Self::over(Transport::new(signer_url, credentials, Answers::Signed)?))
+    }
+
+    /// A client that asks by this transport.
+    pub fn over(transport: Transport) -> Self {
+        Self { transport }
     }
 
     /// Signs by another clock than this machine's.
@@ -143,45 +149,52 @@ impl SignerClient {
         if reply.http_status == 404 && reply.code == 0 {
             return Ok(vec![]);
         }
-        success(reply)
+        reply.typed_success(SUCCESS)
     }
 
     /// Every chain with its pause and what is used up of the day's limits.
     pub async fn control(&self) -> Result<Vec<Full<ChainControl>>, CallError> {
-        success(self.transport.exchange("/PayTool/control", None).await?)
+        self.transport.exchange("/PayTool/control", None).await?.typed_success(SUCCESS)
     }
 
-    /// Stops new signatures on one chain, or on all.
+    /// Stops new signatures on one chain, or on all. `why` is told to whoever asks why nothing is signed.
     pub async fn pause(
         &self,
         chain: Option<ChainId>,
+        why: Option<&str>,
     ) -> Result<Vec<Full<ChainControl>>, CallError> {
-        let body = chain.map_or_else(String::new, |chain| format!(r#"{{"chainId":{chain}}}"#));
-        success(self.transport.exchange("/PayTool/control/pause", Some(&body)).await?)
+        let chain = chain.map(|chain| ("chainId".to_owned(), chain.0.into()));
+        let why = why.map(|why| ("why".to_owned(), why.into()));
+        let body = Value::Object(chain.into_iter().chain(why).collect()).to_string();
+        let reply = self.transport.exchange("/PayTool/control/pause", Some(&body)).await?;
+        reply.typed_success(SUCCESS)
     }
 
     /// Ends the pause of one chain, or of all: those that the Signer tells of now. Somebody who pauses
     /// meanwhile is not overruled; the Signer then refuses the whole.
-    pub async fn resume(
-        &self,
-        chain: Option<ChainId>,
-    ) -> Result<Vec<Full<ChainControl>>, CallError> {
+    pub async fn resume(&self, chain: Option<ChainId>) -> Result<Resumed, CallError> {
         let chains = self.control().await?;
         let meant = chains.iter().filter(|one| chain.is_none_or(|chain| one.chain_id == chain));
-        let pauses: Vec<String> = meant
-            .filter_map(|one| Some(format!(r#""{}":{}"#, one.chain_id, one.paused_since?)))
+        let pauses: Map<String, Value> = meant
+            .filter_map(|one| Some((one.chain_id.to_string(), one.paused_since?.into())))
             .collect();
         if pauses.is_empty() {
-            return Ok(chains);
+            return Ok(Resumed { ended: Vec::new(), chains });
         }
-        let body = format!(r#"{{"pauses":{{{}}}}}"#, pauses.join(","));
-        success(self.transport.exchange("/PayTool/control/resume", Some(&body)).await?)
+        let ended = pauses.keys().cloned().collect();
+        let body = json!({ "pauses": pauses }).to_string();
+        let reply = self.transport.exchange("/PayTool/control/resume", Some(&body)).await?;
+        Ok(Resumed { ended, chains: reply.typed_success(SUCCESS)? })
     }
 }
 
-fn success<T: serde::de::DeserializeOwned>(reply: Reply) -> Result<T, CallError> {
-    let http_status = reply.http_status;
-    typed(http_status, reply.success(SUCCESS)?.as_deref())
+/// The chains after pauses were ended.
+#[derive(Clone, Debug)]
+pub struct Resumed {
+    /// The ids of the chains whose pauses were ended.
+    pub ended: Vec<String>,
+    /// All chains, as they are now.
+    pub chains: Vec<Full<ChainControl>>,
 }
 
 /// Spells what is not plain in a path as `%` and two hex digits.
@@ -201,10 +214,16 @@ pub struct ChainControl {
     pub chain_id: ChainId,
     /// For people.
     pub name: Option<String>,
-    /// By whom and since when it is paused, if it is.
-    pub paused: Option<Box<RawValue>>,
+    /// By whom and since when it is paused, in words, if it is.
+    pub paused: Option<String>,
     /// Since when a caller has it paused, Unix milliseconds: what [`SignerClient::resume`] ends it by.
     pub paused_since: Option<i64>,
+    /// The limits of the policy, in words.
+    #[serde(default)]
+    pub policy: String,
+    /// What is used up of the day's limits, in words.
+    #[serde(default)]
+    pub spent_in_words: Vec<String>,
 }
 
 /// Which subscriptions a verdict is about.

@@ -1,5 +1,4 @@
-//! One signed request and its answer, as [`Client`](crate::Client) and
-//! [`SignerClient`](crate::signer::SignerClient) share them.
+//! One signed request and its answer.
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::{CallError, Refusal};
@@ -13,6 +12,7 @@ use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, Method, Response, Url};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -45,10 +45,10 @@ pub enum SetupError {
 
 /// The form of a peer's answers: signed or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answers {
-    /// The Signer does: what is not signed is no answer.
+pub enum Answers {
+    /// The Signer signs its answers: without a signature there is no answer.
     Signed,
-    /// The platform and the inbox do not.
+    /// The platform and the inbox sign nothing.
     Unsigned,
 }
 
@@ -62,26 +62,32 @@ impl Answers {
     }
 }
 
-/// A peer, and how to speak with it.
+/// A peer, and the way to speak with it. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Transport {
+pub struct Transport {
     http: reqwest::Client,
     /// Without a slash at its end.
     base: String,
-    credentials: Credentials,
+    /// Without credentials no request is signed, and no answer is proven.
+    credentials: Option<Credentials>,
     answers: Answers,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) timeout: Duration,
+    /// The clock for signatures.
+    pub clock: Arc<dyn Clock>,
+    /// Longest time for a request and its answer.
+    pub timeout: Duration,
 }
 
 /// An envelope that came back, successful or not, and how it came.
 #[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) http_status: u16,
-    pub(crate) code: i64,
-    pub(crate) data: Option<Box<RawValue>>,
+pub struct Reply {
+    /// The HTTP status.
+    pub http_status: u16,
+    /// The code of the envelope.
+    pub code: i64,
+    /// The data of the envelope.
+    pub data: Option<Box<RawValue>>,
     /// The part that the Signer puts beside a list of failures.
-    pub(crate) earlier: Option<Box<RawValue>>,
+    pub earlier: Option<Box<RawValue>>,
     refusal: Refusal,
     /// None where the peer does not say what time it is.
     clocks: Option<Clocks>,
@@ -111,7 +117,8 @@ struct Wire {
 }
 
 impl Transport {
-    pub(crate) fn new(
+    /// A peer that every request is signed for.
+    pub fn new(
         base_url: &str,
         credentials: Credentials,
         answers: Answers,
@@ -120,47 +127,72 @@ impl Transport {
         if !keys || credentials.key.is_empty() || credentials.is_without_secret() {
             return Err(SetupError::Credentials);
         }
-        let base = base_of(base_url)?;
-        let http = http(&base, &Tls::default())?;
-        let timeout = Duration::from_secs(15);
-        let clock = Arc::new(SystemClock);
-        Ok(Self { http, base, credentials, answers, clock, timeout })
+        let unsigned = Self::unsigned(base_url)?;
+        Ok(Self { credentials: Some(credentials), answers, ..unsigned })
     }
 
-    pub(crate) fn with_tls(mut self, tls: &Tls) -> Result<Self, SetupError> {
+    /// A peer that is asked without a signature.
+    pub fn unsigned(base_url: &str) -> Result<Self, SetupError> {
+        let base = base_of(base_url)?;
+        let http = http(&base, &Tls::default())?;
+        let (timeout, clock) = (Duration::from_secs(15), Arc::new(SystemClock));
+        Ok(Self { http, base, credentials: None, answers: Answers::Unsigned, clock, timeout })
+    }
+
+    /// The same with the authorities and the certificate of `tls`.
+    pub fn with_tls(mut self, tls: &Tls) -> Result<Self, SetupError> {
         self.http = http(&self.base, tls)?;
         Ok(self)
     }
 
+    /// The same by another HTTP client.
+    #[must_use]
+    pub fn with_http(self, http: reqwest::Client) -> Self {
+        Self { http, ..self }
+    }
+
     /// Scheme, host and port.
-    pub(crate) fn peer(&self) -> &str {
+    pub fn peer(&self) -> &str {
         &self.base
     }
 
+    /// Gets the JSON at a path that needs no signature and has no envelope, whatever the status.
+    pub async fn open<T: DeserializeOwned>(&self, path: &str) -> Result<T, CallError> {
+        let request = self.http.get(format!("{}{path}", self.base)).timeout(self.timeout);
+        let response = request.send().await.map_err(|error| self.lost(&error))?;
+        let http_status = response.status().as_u16();
+        let text = self.read(response).await?;
+        serde_json::from_slice(&text).map_err(|error| CallError::Unreadable {
+            http_status,
+            why: format!("no answer of a Signer of this version: {error}"),
+        })
+    }
+
     /// Sends one request, once. A `body` makes it a `POST`.
-    pub(crate) async fn exchange(
+    pub async fn exchange(
         &self,
         path_and_query: &str,
         body: Option<&str>,
     ) -> Result<Reply, CallError> {
-        let timestamp = self.clock.now().0.to_string();
         let method = if body.is_some() { Method::POST } else { Method::GET };
+        let url = format!("{}{path_and_query}", self.base);
+        let mut request = self.http.request(method.clone(), url).timeout(self.timeout);
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body.to_owned());
+        }
+        let timestamp = self.clock.now().0.to_string();
         let signable = Signable {
             timestamp: &timestamp,
             method: method.as_str(),
             path_and_query,
             body: body.unwrap_or_default().as_bytes(),
         };
-        let request_sign = sign(&self.credentials.secret, &signable);
-        let mut request = self
-            .http
-            .request(method.clone(), format!("{}{path_and_query}", self.base))
-            .timeout(self.timeout)
-            .header(KEY_HEADER, &self.credentials.key)
-            .header(SIGN_HEADER, &request_sign)
-            .header(TIMESTAMP_HEADER, &timestamp);
-        if let Some(body) = body {
-            request = request.header(CONTENT_TYPE, "application/json").body(body.to_owned());
+        let signed = self.credentials.as_ref().map(|by| (by, sign(&by.secret, &signable)));
+        if let Some((by, request_sign)) = &signed {
+            request = request
+                .header(KEY_HEADER, &by.key)
+                .header(SIGN_HEADER, request_sign)
+                .header(TIMESTAMP_HEADER, &timestamp);
         }
         let response = request.send().await.map_err(|error| self.lost(&error))?;
         let (http_status, headers) = (response.status().as_u16(), response.headers().clone());
@@ -168,9 +200,9 @@ impl Transport {
         let clocks = date(&headers).map(|theirs| Clocks { theirs, ours, ahead_allowed });
         let text = self.read(response).await?;
         let answer = reply(http_status, &headers, clocks, &text);
-        if self.answers == Answers::Unsigned {
+        let Some((by, request_sign)) = signed.filter(|_| self.answers == Answers::Signed) else {
             return answer;
-        }
+        };
         let answered = Answered {
             request_sign: &request_sign,
             timestamp: only(&headers, TIMESTAMP_HEADER),
@@ -178,7 +210,7 @@ impl Transport {
             http_status,
             body: &text,
         };
-        match verify_answer(&self.credentials.secret, &answered, self.clock.now()) {
+        match verify_answer(&by.secret, &answered, self.clock.now()) {
             Ok(()) => answer,
             Err(proof) => Err(self.unproven(proof, http_status, answer.ok())),
         }
@@ -229,15 +261,21 @@ impl Transport {
 
 impl Reply {
     /// The data of a success.
-    pub(crate) fn success(self, code: i64) -> Result<Option<Box<RawValue>>, CallError> {
+    pub fn success(self, code: i64) -> Result<Option<Box<RawValue>>, CallError> {
         if self.code == code && (200..300).contains(&self.http_status) {
             return Ok(self.data);
         }
         Err(self.refused())
     }
 
+    /// The data of a success, read as a `T`.
+    pub fn typed_success<T: DeserializeOwned>(self, code: i64) -> Result<T, CallError> {
+        let http_status = self.http_status;
+        typed(http_status, self.success(code)?.as_deref())
+    }
+
     /// This reply as an error.
-    pub(crate) fn refused(self) -> CallError {
+    pub fn refused(self) -> CallError {
         match self.off_seconds() {
             Some((off_seconds, allowed_seconds)) => {
                 let refusal = self.refusal;
@@ -262,7 +300,7 @@ impl Reply {
     }
 
     /// The time at the peer when it answered, as far as it says.
-    pub(crate) fn peer_time(&self) -> Option<UnixSeconds> {
+    pub fn peer_time(&self) -> Option<UnixSeconds> {
         self.clocks.map(|clocks| clocks.theirs)
     }
 }
@@ -273,7 +311,7 @@ fn http(base: &str, tls: &Tls) -> Result<reqwest::Client, reqwest::Error> {
 }
 
 /// Follows no redirect, and asks no proxy of the environment the way to this very machine.
-pub(crate) fn client_for(url: &str) -> ClientBuilder {
+pub fn client_for(url: &str) -> ClientBuilder {
     let client = reqwest::Client::builder().redirect(Policy::none());
     let url = Url::parse(url).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -318,7 +356,7 @@ fn reply(
 }
 
 /// Reads the data of a success as a `T`.
-pub(crate) fn typed<T: serde::de::DeserializeOwned>(
+pub fn typed<T: DeserializeOwned>(
     http_status: u16,
     data: Option<&RawValue>,
 ) -> Result<T, CallError> {
@@ -338,12 +376,13 @@ fn header<'a>(headers: &'a HeaderMap, name: &reqwest::header::HeaderName) -> Opt
 }
 
 /// The value of a header that is there exactly once, and is text.
-pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none()).and_then(|value| value.to_str().ok())
 }
 
-pub(crate) fn base_of(text: &str) -> Result<String, SetupError> {
+/// Reads a base address: scheme, host and port, without a slash at its end.
+pub fn base_of(text: &str) -> Result<String, SetupError> {
     let wrong = || SetupError::BaseUrl { url: text.to_owned() };
     let url = Url::parse(text).map_err(|_| wrong())?;
     let bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
@@ -355,7 +394,7 @@ pub(crate) fn base_of(text: &str) -> Result<String, SetupError> {
 }
 
 /// The innermost cause: those around it say which library noticed it, and the address once more.
-pub(crate) fn cause(error: &reqwest::Error) -> String {
+pub fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

@@ -3,7 +3,7 @@
 use crate::amount::BaseUnits;
 use crate::full::Full;
 use crate::time::UnixSeconds;
-use crate::types::{ChainId, PlanId, SubscriptionId};
+use crate::id::{ChainId, PlanId, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

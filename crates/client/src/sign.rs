@@ -5,7 +5,7 @@
 
 mod answer;
 
-pub use answer::{Answered, verify_answer};
+pub use answer::{Answered, sign_answer, verify_answer};
 
 use crate::time::UnixSeconds;
 use base64::Engine as _;
@@ -21,13 +21,15 @@ pub const KEY_HEADER: &str = "X-PAY-KEY";
 pub const TIMESTAMP_HEADER: &str = "X-PAY-TIMESTAMP";
 /// The header that proves it.
 pub const SIGN_HEADER: &str = "X-PAY-SIGN";
-/// Largest difference between two clocks, in seconds, to either side.
+/// Largest difference between two clocks, in seconds, to either side: greatest age of a signature.
 pub const CLOCK_WINDOW_SECONDS: i64 = 60;
-/// Longest time that a clock may be ahead of the Signer's, in seconds.
+/// Longest time that a clock may be ahead of the Signer's, in seconds. A request signed ahead of its time is judged
+/// when its time has come: so nothing is ever judged before the moment that it bears, and if the start of a Signer is
+/// known, nothing later was judged before that start.
 pub const SIGNER_AHEAD_SECONDS: i64 = 5;
 
 /// The bytes of an HMAC-SHA256.
-type Signature = [u8; 32];
+pub type Signature = [u8; 32];
 
 /// An API key and its secret. `Debug` never shows the secret.
 #[derive(Clone, Debug)]
@@ -140,7 +142,7 @@ pub fn verify<'a>(
 
 /// All that the head tells, without a body: key, timestamp and signature, if they have the form of such and were
 /// made about now. Nothing of that is proven.
-pub(crate) fn judge_head<'a>(
+pub fn judge_head<'a>(
     presented: &Presented<'a>,
     now: UnixSeconds,
 ) -> Result<(&'a str, &'a str, Signature), SignatureError> {
@@ -161,7 +163,8 @@ fn in_window(timestamp: &str, now: UnixSeconds) -> Result<(), SignatureError> {
     Ok(())
 }
 
-fn signature(base64: &str) -> Result<Signature, SignatureError> {
+/// Reads the text of `X-PAY-SIGN`.
+pub fn signature(base64: &str) -> Result<Signature, SignatureError> {
     let bytes = STANDARD.decode(base64).map_err(|_| SignatureError::MalformedSign)?;
     bytes.try_into().map_err(|_| SignatureError::MalformedSign)
 }
@@ -173,7 +176,8 @@ fn keyed(secret: &SecretString) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&[0; 64].into()))
 }
 
-fn mac(secret: &SecretString, what: &Signable<'_>) -> Hmac<Sha256> {
+/// The one place that says what of a request is signed: timestamp, method, path with query, body, end to end.
+pub fn mac(secret: &SecretString, what: &Signable<'_>) -> Hmac<Sha256> {
     let mut mac = keyed(secret);
     mac.update(what.timestamp.as_bytes());
     mac.update(what.method.as_bytes());
