@@ -1,4 +1,4 @@
-//! The door: routes, limits and the order of checks. Knows no chain and no database.
+//! Routes, limits and the order of checks. Knows no chain and no database.
 
 mod answer;
 mod bill;
@@ -11,46 +11,47 @@ mod guard;
 mod handshakes;
 mod health;
 mod instances;
+mod kept_response;
+mod obstacles;
 mod page;
-mod sampled;
+mod rejection;
+mod rejection_log;
 mod standby;
 mod status;
 mod tokens;
 mod trace;
-mod troubles;
-mod turned_away;
 mod wire;
 
 use crate::auth::{AuthError, Callers, JudgedMessages, Replays, SignedParts};
 use crate::auth::{KEY_HEADER, SIGN_HEADER, TIMESTAMP_HEADER};
 use crate::telemetry::{Metrics, WebhookFigures};
 use billing::{Family, PlatformChainId};
-pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage, TokenNames, sheet};
+pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage, TokenNames, table};
 use config::HttpConfig;
 use engine::Engine;
 pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
 pub use guard::forget_answers;
 pub use handshakes::{handshakes_of, uncounted_handshakes};
 use journal::{FullLedger, Refusals};
-pub use standby::StandbyDoor;
-pub use troubles::watch_troubles;
+pub use obstacles::watch_obstacles;
+pub use standby::StandbyState;
 
 use axum::Router;
 use axum::http::request::Parts;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use budgets::{Budgets, CallerBudget};
-use door::Arrivals;
+use door::PendingBodies;
 use figures::KeptFigures;
-use guard::Said;
-use sampled::Sampled;
+use kept_response::KeptResponse;
+use obstacles::Obstacles;
+use rejection::Rejection;
+use rejection_log::RejectionLog;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokens::KnownTokens;
 use tokio_util::sync::CancellationToken;
-use troubles::Troubles;
-use turned_away::TurnedAway;
 
 /// Messages bear whole seconds: of the second in which the journal was opened another process may have judged
 /// some. The port waits for its end, and for no longer: a clock that was ahead is no reason to wait for it.
@@ -83,15 +84,15 @@ pub struct AppState {
     /// Cancelled when the process ends: nobody waits any longer then.
     closing: CancellationToken,
     /// Bodies of which nobody knows yet who sends them.
-    arrivals: Arrivals,
+    bodies: PendingBodies,
     /// Recent requests with their answers.
-    replays: Replays<Said>,
+    replays: Replays<KeptResponse>,
     /// Which lines of the log are written of those that anybody can cause.
-    sampled: Sampled,
+    rejection_log: RejectionLog,
     /// Counters and measurements.
     metrics: Metrics,
     /// Obstacles of each chain, for the page.
-    troubles: Troubles,
+    obstacles: Obstacles,
     /// Sums that the page has added up.
     figures: KeptFigures,
     /// In which units the page shows tokens.
@@ -99,7 +100,7 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// The door of `engine`, which opens now, until `closing`. Without `callers` anybody may ask.
+    /// The state of `engine`'s handlers, until `closing`. Without `callers` anybody may ask.
     pub fn new(
         engine: Arc<Engine>,
         callers: Option<Callers>,
@@ -111,8 +112,7 @@ impl AppState {
         let opens_ms = engine.journal.opens_ms();
         let labels = callers.as_ref().map(Callers::labels).unwrap_or_default();
         let chains: Vec<_> = engine.lanes().of_chains.keys().copied().collect();
-        let counted = (labels.as_slice(), chains.as_slice());
-        let arrivals = Arrivals::new(limits.body_limit_bytes, engine.tasks.clone());
+        let bodies = PendingBodies::new(limits.body_limit_bytes, engine.tasks.clone());
         let replays = Replays::new(opens_after(opens_ms));
         replays.share_among(labels.len());
         Self {
@@ -124,13 +124,19 @@ impl AppState {
             explorers: HashMap::new(),
             budgets: Budgets::new(&limits),
             closing,
-            arrivals,
+            bodies,
             replays,
-            sampled: Sampled::default(),
-            troubles: Troubles::default(),
+            rejection_log: RejectionLog::default(),
+            obstacles: Obstacles::default(),
             figures: KeptFigures::default(),
             tokens: KnownTokens::default(),
-            metrics: Metrics::new(counted, (&AuthError::WORDS, &CallerBudget::WORDS), started_ms),
+            metrics: Metrics::new(
+                &labels,
+                &chains,
+                &AuthError::WORDS,
+                &CallerBudget::WORDS,
+                started_ms,
+            ),
             limits,
         }
     }
@@ -139,15 +145,6 @@ impl AppState {
     #[must_use]
     pub fn telling(self, webhook: Option<Arc<WebhookFigures>>) -> Self {
         Self { webhook, ..self }
-    }
-
-    /// The same, of a journal that this process has had since `opens_ms`, Unix ms: what was signed before may
-    /// have been judged by another.
-    #[must_use]
-    pub fn opened(self, opens_ms: i64) -> Self {
-        let replays = Replays::new(opens_after(opens_ms));
-        replays.share_among(self.known_callers());
-        Self { replays, ..self }
     }
 
     /// Returns the time until any new signature can be known to be from after the start.
@@ -195,27 +192,27 @@ impl AppState {
 }
 
 /// Everything that callers ask for, and what machines and operators ask for where that has no port of its own.
-pub fn router(door: &Arc<AppState>) -> Router {
+pub fn router(state: &Arc<AppState>) -> Router {
     let router = Router::new()
         .route("/PayTool/EVM/subscribe/signProcessSubscribePlan", post(bill::evm))
         .route("/PayTool/TVM/subscribe/signProcessSubscribePlan", post(bill::tvm))
         .route("/openapi.json", get(health::openapi));
     let router = for_callers(router);
-    let router = match door.limits.health_listen {
+    let router = match state.limits.health_listen {
         Some(_) => router,
-        None => with_page(for_machines(router), door),
+        None => with_page(for_machines(router), state),
     };
-    finished(router, door)
+    finished(router, state)
 }
 
 /// Builds the routes for machines and operators of the merchant's own network, if they have a port of their own.
 /// With a page, the routes that the page asks in the name of a caller are there too: a page asks its own server
 /// alone.
-pub fn health_router(door: &Arc<AppState>) -> Option<Router> {
-    door.limits.health_listen?;
+pub fn health_router(state: &Arc<AppState>) -> Option<Router> {
+    state.limits.health_listen?;
     let router = for_machines(Router::new());
-    let router = if door.limits.page { for_callers(router) } else { router };
-    Some(finished(with_page(router, door), door))
+    let router = if state.limits.page { for_callers(router) } else { router };
+    Some(finished(with_page(router, state), state))
 }
 
 /// Everything that a signature is needed for, but billing.
@@ -239,16 +236,16 @@ fn for_machines(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
         .route("/metrics", get(health::metrics))
 }
 
-fn with_page(router: Router<Arc<AppState>>, door: &AppState) -> Router<Arc<AppState>> {
-    if door.limits.page { page::routes(router) } else { router }
+fn with_page(router: Router<Arc<AppState>>, state: &AppState) -> Router<Arc<AppState>> {
+    if state.limits.page { page::routes(router) } else { router }
 }
 
-fn finished(router: Router<Arc<AppState>>, door: &Arc<AppState>) -> Router {
+fn finished(router: Router<Arc<AppState>>, state: &Arc<AppState>) -> Router {
     router
-        .fallback(async || TurnedAway::NotFound("there is nothing at this path"))
-        .method_not_allowed_fallback(async || TurnedAway::WrongMethod)
+        .fallback(async || Rejection::NotFound("there is nothing at this path"))
+        .method_not_allowed_fallback(async || Rejection::WrongMethod)
         .layer(from_fn(trace::name))
-        .with_state(Arc::clone(door))
+        .with_state(Arc::clone(state))
 }
 
 fn signed_parts<'a>(parts: &'a Parts, body: &'a [u8]) -> SignedParts<'a> {
@@ -269,18 +266,18 @@ fn signed_parts<'a>(parts: &'a Parts, body: &'a [u8]) -> SignedParts<'a> {
 
 /// The chain that a request is for.
 fn chain_for(
-    door: &AppState,
+    state: &AppState,
     family: Family,
     stated: Option<PlatformChainId>,
-) -> Result<PlatformChainId, TurnedAway> {
-    let lanes = door.engine.lanes();
+) -> Result<PlatformChainId, Rejection> {
+    let lanes = state.engine.lanes();
     let family_of = |id| lanes.of_chains.get(id).map(|lanes| lanes.any().chain.facts().family);
     if !lanes.of_chains.keys().any(|id| family_of(id) == Some(family)) {
-        return Err(TurnedAway::NoChain(family));
+        return Err(Rejection::NoChain(family));
     }
-    let chain = stated.or(door.default_chain).ok_or(TurnedAway::NoDefaultChain)?;
+    let chain = stated.or(state.default_chain).ok_or(Rejection::NoDefaultChain)?;
     match family_of(&chain) {
-        Some(other) if other != family => Err(TurnedAway::WrongFamily { chain, family }),
+        Some(other) if other != family => Err(Rejection::WrongFamily { chain, family }),
         Some(_) | None => Ok(chain),
     }
 }

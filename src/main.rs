@@ -213,7 +213,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
     let path = cli.config.as_deref().or_else(|| usual.exists().then_some(usual));
     match &cli.command {
         Some(Command::Init { network: Some(network), chain: Some(chain), data, .. }) => {
-            begin((network, *chain, data), cli.config.as_deref().unwrap_or(usual))?;
+            begin(network, *chain, data, cli.config.as_deref().unwrap_or(usual))?;
         }
         Some(Command::Init { owner_url_file, .. }) => {
             let journal = Config::load(path)?.journal;
@@ -331,18 +331,18 @@ async fn serve(
     let machine = Machine { keys: &keys, ..Machine::real(&http) };
     // A standby may wait for its turn for months.
     let running = tokio::select! {
-        started = app::start_on(sockets, config, machine) => started?,
+        started = app::start(config, machine, sockets) => started?,
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
         why = deaths.next() => return Err(why.into()),
     };
-    let gives_way = running.gives_way();
+    let step_down = running.step_down();
     let ended = loop {
         tokio::select! {
             _ = terminate.recv() => break Ok(()),
             _ = interrupt.recv() => break Ok(()),
             // The operator's supervisor starts the Signer again, and the Signer stands by.
-            why = gives_way.told() => break Err(why.into()),
+            why = step_down.reason() => break Err(why.into()),
             // Nothing can be signed any more: the same.
             why = deaths.next() => break Err(why.into()),
             _ = hangup.recv() => refuse_hangup(),
@@ -364,7 +364,7 @@ fn refuse_hangup() {
 }
 
 /// Writes a first configuration.
-fn begin((network, chain, data): (&str, u32, &str), to: &Path) -> Result<(), Box<dyn Error>> {
+fn begin(network: &str, chain: u32, data: &str, to: &Path) -> Result<(), Box<dyn Error>> {
     let text = first::text(network, chain, data).unwrap_or_default();
     first::write(&text, to)?;
     let of_it =

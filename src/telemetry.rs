@@ -8,7 +8,7 @@ mod journal;
 mod metrics;
 mod nodes;
 mod otlp;
-mod sheet;
+mod scrape;
 mod webhook;
 
 pub use classic::classic;
@@ -46,8 +46,7 @@ mod tests {
     /// name.
     #[test]
     fn the_older_format_describes_every_sample() {
-        let metrics =
-            Metrics::new((&["a".to_owned()], &[PlatformChainId(7)]), (&["wrong"], &[]), 0);
+        let metrics = Metrics::new(&["a".to_owned()], &[PlatformChainId(7)], &["wrong"], &[], 0);
         let (caller, refused) = ("a".to_owned(), vec![FailCode::NotDueYet]);
         let billed = Billed { caller, chain: Some(7), code: 2, status: 200, refused };
         metrics.billed(&billed, Duration::from_millis(7));

@@ -10,10 +10,10 @@ mod user;
 mod withdrawal;
 
 pub use conf::{Chain, Currency};
+pub use recharge::{Recharge, RechargeStatus};
 pub use signer_client::id::{
     ChainId, CurrencyId, IdError, PlanId, RechargeId, SubscriptionId, UserId, WalletId, WithdrawId,
 };
-pub use recharge::{Recharge, RechargeStatus};
 pub use subscription::{Chargeable, Subscription, SubscriptionCallback, SubscriptionType};
 pub use user::{User, UserType, Wallet};
 pub use withdrawal::{WithdrawStatus, Withdrawal};

@@ -5,7 +5,7 @@
 use alloy::primitives::{Address, U256};
 use config::Config;
 use journal::Journal;
-use merchant_signer::app::{self, Machine, check};
+use merchant_signer::app::{self, Machine, Sockets, check};
 use node::Http;
 use sandbox_chains::chain::{Chain, Header, Settings};
 use sandbox_chains::eth;
@@ -112,7 +112,10 @@ async fn without_multicall_reads_are_done_by_creation_code() {
     let world = World::new(Some(Address::repeat_byte(0xEE))).await;
     let said = check::run(&world.config, Machine::real(&Http::default())).await.to_string();
     assert!(said.contains("not deployed"), "{said}");
-    let running = app::start(world.config.clone(), &Http::default()).await.unwrap();
+    let running =
+        app::start(world.config.clone(), Machine::real(&Http::default()), Sockets::default())
+            .await
+            .unwrap();
     let url = format!("http://{}", running.address);
     let client = reqwest::Client::new();
     let (town, node) = (&world.town, &world.node);

@@ -1,6 +1,6 @@
 //! `merchant-signer charges`: what became of the charges of a subscription, a user or a wallet, in lines for people.
 
-use super::lines::{self, LinesWanted};
+use super::ledger_lines::{self, LinesWanted};
 use crate::http::ChargeRow;
 use alloy::primitives::{Address, B256};
 use billing::{Family, PlatformChainId, SubscribeId, UserHash, parse_address};
@@ -59,7 +59,7 @@ pub async fn run(
     let all = LinesWanted::all(filter, asked.server.clone());
     let wanted = LinesWanted { order: LedgerOrder::Newest, most: asked.limit, ..all };
     let mut any = false;
-    lines::each(config, &wanted, &mut async |row: ChargeRow| {
+    ledger_lines::each(config, &wanted, &mut async |row: ChargeRow| {
         any = true;
         let told = if asked.json { serde_json::to_string(&row)? } else { line(&row) };
         Ok(writeln!(to, "{told}")?)

@@ -1,8 +1,8 @@
 //! `merchant-signer export`: the ledger as a file, from the journal itself or, while a Signer holds it,
 //! from that Signer.
 
-use super::lines::{self, LinesWanted};
-use crate::http::{ChargeRow, sheet};
+use super::ledger_lines::{self, LinesWanted};
+use crate::http::{ChargeRow, table};
 use clap::{Args, ValueEnum};
 use config::Config;
 use host::owner_only;
@@ -63,7 +63,7 @@ impl ExportCommand {
     fn filter(&self) -> LedgerFilter {
         let ms = Timestamp::as_millisecond;
         match self.by {
-            RangeBy::Block => lines::decided(self.from, self.to),
+            RangeBy::Block => ledger_lines::decided(self.from, self.to),
             RangeBy::Accepted => LedgerFilter {
                 from_ms: self.from.map(ms),
                 until_ms: self.to.map(ms),
@@ -80,12 +80,13 @@ pub async fn run(config: &Config, export: &ExportCommand) -> Result<(), Box<dyn 
         Some(path) => Box::new(owner_only::create(path)?),
         None => Box::new(io::stdout()),
     };
-    let mut sink = Sink::new(export.format, export.after.is_none(), to)?;
+    let header = table::Header::after(export.after.as_ref());
+    let mut sink = Sink::new(export.format, header, to)?;
     let wanted = LinesWanted {
         after: export.after.clone(),
         ..LinesWanted::all(export.filter(), export.server.clone())
     };
-    lines::each(config, &wanted, &mut async |line| sink.write(&line)).await?;
+    ledger_lines::each(config, &wanted, &mut async |line| sink.write(&line)).await?;
     let written = sink.finish()?;
     writeln!(io::stderr(), "{written} lines, complete")?;
     Ok(())
@@ -109,23 +110,17 @@ impl fmt::Debug for Sink {
 }
 
 impl Sink {
-    fn new(format: Format, header: bool, to: Box<dyn Write>) -> csv::Result<Self> {
+    fn new(format: Format, header: table::Header, to: Box<dyn Write>) -> csv::Result<Self> {
         let to = match format {
             Format::Jsonl => Rows::Jsonl(BufWriter::new(to)),
-            Format::Csv => {
-                let mut csv = sheet::writer(to);
-                if header {
-                    sheet::write_header(&mut csv)?;
-                }
-                Rows::Csv(Box::new(csv))
-            }
+            Format::Csv => Rows::Csv(Box::new(table::ledger(to, header)?)),
         };
         Ok(Self { to, written: 0 })
     }
 
     fn write(&mut self, charge: &ChargeRow) -> Result<(), Box<dyn Error>> {
         match &mut self.to {
-            Rows::Csv(csv) => sheet::write_row(csv, charge)?,
+            Rows::Csv(csv) => table::write_row(csv, charge)?,
             Rows::Jsonl(lines) => {
                 serde_json::to_writer(&mut *lines, charge)?;
                 lines.write_all(b"\n")?;

@@ -3,6 +3,7 @@
 //! could bill nothing for long gives way if another stands by that could; if neither could, the journal stays with
 //! the Signer that has it.
 
+use super::background::Background;
 use super::connect::Connected;
 use chain::{Chain, HeadExtent};
 use config::JournalPlace;
@@ -14,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::warn;
 
 /// Interval between two looks at a Signer that serves.
@@ -26,36 +26,37 @@ const STANDING_BY: Duration = Duration::from_secs(5);
 /// For how many times `journal.takeover_after` one that serves may be of no use before it gives way.
 const PATIENCE: u32 = 3;
 
-/// Says why a process gives way.
+/// A signal that another Signer is to serve in place of this one.
 #[derive(Clone, Debug)]
-pub struct GivesWay(CancellationToken);
+pub struct StepDown(CancellationToken);
 
-impl GivesWay {
+impl StepDown {
     /// Begins to look after it beside a process that serves, where others wait for its journal.
     pub(super) fn begin(
         journal: &JournalPlace,
         engine: &Arc<Engine>,
-        (others, stop): (&TaskTracker, &CancellationToken),
+        background: &Background,
     ) -> Self {
-        let gives_way = Self(CancellationToken::new());
+        let step_down = Self(CancellationToken::new());
         if let Some(after) = journal.takeover_after() {
-            let looks = give_way(Arc::clone(engine), (after, gives_way.clone()), stop.clone());
-            others.spawn(looks);
+            let (engine, given) = (Arc::clone(engine), step_down.clone());
+            background.spawn(|stop| watch_fitness(engine, after, given, stop));
         }
-        gives_way
+        step_down
     }
 
     /// Waits until another Signer is to serve in this one's place.
-    pub async fn told(&self) -> &'static str {
+    pub async fn reason(&self) -> &'static str {
         self.0.cancelled().await;
         "this Signer could bill nothing, and another stands by that can: it gives way. Start it again, and it stands by"
     }
 }
 
 /// Looks after it until `stop`.
-async fn give_way(
+async fn watch_fitness(
     engine: Arc<Engine>,
-    (takeover_after, gives_way): (Duration, GivesWay),
+    takeover_after: Duration,
+    step_down: StepDown,
     stop: CancellationToken,
 ) {
     let mut since = None;
@@ -76,7 +77,7 @@ async fn give_way(
                 why,
                 name, start, "nothing can be billed here, and another Signer could: it gives way"
             );
-            gives_way.0.cancel();
+            step_down.0.cancel();
             return;
         }
     }

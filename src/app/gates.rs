@@ -44,7 +44,7 @@ fn closed(lane: &Lane) -> Option<String> {
 }
 
 /// Follows every lane until `stop`.
-pub(super) async fn note(engine: Arc<Engine>, stop: CancellationToken) {
+pub(super) async fn record(engine: Arc<Engine>, stop: CancellationToken) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut all: HashMap<LaneId, LaneSeen> = HashMap::new();

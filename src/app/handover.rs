@@ -2,12 +2,12 @@
 //! record, the next process takes messages that were signed before it started and waited in the socket. Without it,
 //! as after a crash, the judged messages are unknown, and such messages have to be signed again.
 //!
-//! It is a file beside the journal, `<journal>.handover`, or beside the mark of one on a server, good for one start and for a minute.
+//! It is a file beside the journal, `<journal>.handover`, or beside the mark of one on a server, good for one start
+//! and for a minute.
 
 use crate::auth::{CLOCK_WINDOW_SECONDS, JudgedMessages};
 use crate::http::AppState;
 use config::JournalPlace;
-use host::clock::Clock;
 use journal::Journal;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -38,21 +38,21 @@ fn head(start: Option<String>) -> String {
     start.map(|start| format!("{start}\n")).unwrap_or_default()
 }
 
-/// Has the door go on from the end of the process before this one, if that process left a record. The record of an
+/// Has the handlers go on from the end of the process before this one, if that process left a record. The record of an
 /// earlier process says nothing of the answers of the last one.
-pub(super) fn take_up(place: &JournalPlace, journal: &Journal, clock: Clock, door: &AppState) {
-    if let Some(judged) = take(place, &head(journal.starts().1), clock) {
-        door.take_over(judged);
+pub(super) fn resume(place: &JournalPlace, journal: &Journal, state: &AppState) {
+    if let Some(judged) = take(place, &head(journal.starts().1), journal.now_ms()) {
+        state.take_over(judged);
     }
 }
 
 /// Returns the record that was left, once.
-fn take(place: &JournalPlace, head: &str, clock: Clock) -> Option<JudgedMessages> {
+fn take(place: &JournalPlace, head: &str, now_ms: i64) -> Option<JudgedMessages> {
     let path = file(place);
     let text = fs::read_to_string(&path).ok()?;
     // A record that cannot be removed would be taken for good again.
     fs::remove_file(&path).ok()?;
     let judged: JudgedMessages = text.strip_prefix(head)?.parse().ok()?;
-    let age = clock.unix_ms().div_euclid(1000).checked_sub(judged.at)?;
+    let age = now_ms.div_euclid(1000).checked_sub(judged.at)?;
     (0..=CLOCK_WINDOW_SECONDS).contains(&age).then_some(judged)
 }

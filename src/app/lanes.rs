@@ -20,7 +20,7 @@ pub(super) struct Lanes {
 }
 
 /// Takes up everything that an earlier process left, of whichever account.
-pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<Lanes, StartError> {
+pub(super) async fn resume(chains: &[Connected], journal: &Journal) -> Result<Lanes, StartError> {
     for chain in chains {
         journal.bind(chain.chain.binding(), journal.now_ms()).await?;
         if let Some(told) = chain.guarded_only() {

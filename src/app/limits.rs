@@ -6,7 +6,7 @@ use engine::Lane;
 use tracing::{info, warn};
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.
-pub(super) fn tell(lane: &Lane) {
+pub(super) fn report(lane: &Lane) {
     let (chain, policy) = (&lane.chain.facts().name, lane.chain.policy());
     match policy.describe() {
         (limits, false) => info!(chain, "policy: {limits}"),
@@ -72,9 +72,13 @@ mod tests {
         address[] payee)\"\ncharged = \"event Charged(bytes32 indexed userHash)\"\n";
     const USDT: &str = "tokens.USDT = \"0x55d398326f99059fF775485246999027B3197955\"\n";
 
-    fn found(test: bool, billing: &str, policy: &str) -> Vec<String> {
+    /// A chain where no money is, and one where money is.
+    const TEST: &str = "test = true";
+    const REAL: &str = "test = false";
+
+    fn found(kind: &str, billing: &str, policy: &str) -> Vec<String> {
         let text = format!(
-            "callers.a = {{ key = \"a\", secret = \"a secret of the tests\" }}\n[chains.139]\nname = \"a\"\nfamily = \"evm\"\ntest = {test}\n\
+            "callers.a = {{ key = \"a\", secret = \"a secret of the tests\" }}\n[chains.139]\nname = \"a\"\nfamily = \"evm\"\n{kind}\n\
              eip155_id = 31337\nrpc = \"http://127.0.0.1:8545\"\nkey = \"keystore:a\"\n\
              contract = \"0x5FbDB2315678afecb367f032d93F642f64180aa3\"\n\
              fees = {{ max_fee_per_gas = \"1 gwei\", max_priority_fee_per_gas = \"1 gwei\", \
@@ -94,33 +98,33 @@ mod tests {
     #[test]
     fn a_limit_over_what_only_the_caller_states_is_a_fault_that_says_what_lifts_it() {
         let blind = format!("{REFERENCE}lookup = \"none\"");
-        let fault = found(true, &blind, USDT);
+        let fault = found(TEST, &blind, USDT);
         assert!(only(&fault).starts_with("chains.139.policy.tokens: limits nothing"), "{fault:?}");
         assert!(only(&fault).contains("add a lookup that returns tokenAddress"), "{fault:?}");
-        assert!(found(true, REFERENCE, USDT).is_empty(), "the lookup says which token it is");
+        assert!(found(TEST, REFERENCE, USDT).is_empty(), "the lookup says which token it is");
         let amounts = format!("{USDT}max_amount_per_day.USDT = 5");
-        assert_eq!(found(true, &blind, &amounts).len(), 1, "the call carries the amount");
-        let fault = found(true, COLLECT, &amounts);
+        assert_eq!(found(TEST, &blind, &amounts).len(), 1, "the call carries the amount");
+        let fault = found(TEST, COLLECT, &amounts);
         assert_eq!(fault.len(), 2);
         assert!(fault[1].starts_with("chains.139.policy.max_amount: limits nothing"), "{fault:?}");
         let constants = "constants.tokenAddress = \"0x55d398326f99059fF775485246999027B3197955\"\n";
         let named = COLLECT.replace("uint64 planId, ", "address tokenAddress, uint256 amount, ");
         let named = named.replacen("(address", "(uint64 planId, address", 1);
         let named = format!("{named}{constants}").replace("(uint64 indexed planId, ", "(");
-        assert!(found(true, &named, &amounts).is_empty(), "the configuration says so");
-        assert!(found(true, COLLECT, "max_fee_per_day = \"1 ether\"").is_empty());
+        assert!(found(TEST, &named, &amounts).is_empty(), "the configuration says so");
+        assert!(found(TEST, COLLECT, "max_fee_per_day = \"1 ether\"").is_empty());
     }
 
     #[test]
     fn an_address_that_entries_state_needs_a_list_where_money_is() {
         let limits = format!("{USDT}max_amount.USDT = 5\n");
-        let fault = found(false, PAYEES, &limits);
+        let fault = found(REAL, PAYEES, &limits);
         assert!(only(&fault).starts_with("chains.139.policy.allowed.payee: missing"), "{fault:?}");
-        assert!(found(true, PAYEES, &limits).is_empty(), "a test chain may do without");
-        assert!(found(false, PAYEES, "unlimited = true").is_empty(), "it was said in words");
+        assert!(found(TEST, PAYEES, &limits).is_empty(), "a test chain may do without");
+        assert!(found(REAL, PAYEES, "unlimited = true").is_empty(), "it was said in words");
         let allowed = "allowed.payee = \"0x00000000000000000000000000000000000000b1\"\n";
-        assert!(found(false, PAYEES, &format!("{limits}{allowed}")).is_empty());
-        let fault = found(false, REFERENCE, &format!("{limits}{allowed}"));
+        assert!(found(REAL, PAYEES, &format!("{limits}{allowed}")).is_empty());
+        let fault = found(REAL, REFERENCE, &format!("{limits}{allowed}"));
         assert!(only(&fault).contains("has this name"), "{fault:?}");
     }
 }

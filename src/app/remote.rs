@@ -143,8 +143,9 @@ impl Remote {
                 client.tls_backend_preconfigured(tls.client().map_err(RemoteError::Identity)?)
             }
         };
-        let transport = transport.with_http(client.build().map_err(SetupError::Http)?);
-        Ok(Self { transport: Transport { timeout: TIMEOUT, ..transport } })
+        let mut transport = transport.with_http(client.build().map_err(SetupError::Http)?);
+        transport.timeout = TIMEOUT;
+        Ok(Self { transport })
     }
 
     /// The Signer's typed client.

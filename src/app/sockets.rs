@@ -1,14 +1,21 @@
 //! The Signer's listening sockets: its own, or those that systemd holds. Connections that wait in such a socket
 //! while one process ends and the next begins are answered by the next: nobody is refused.
 
+use super::StartError;
 use super::supervisor::Supervisor;
-use super::{BACKLOG, SEND_BUFFER, StartError};
 use config::HttpConfig;
 use listenfd::ListenFd;
 use rustix::net::{listen, sockopt};
 use std::io;
 use std::net::{SocketAddr, TcpListener as Handed};
 use tokio::net::{TcpListener, TcpSocket};
+
+/// Part of an answer that the system buffers for a connection, bytes. Without this limit the system buffers
+/// megabytes for each connection whose client asks and never reads.
+const SEND_BUFFER: u32 = 64 << 10;
+
+/// Number of connections that may wait to be accepted.
+const BACKLOG: u32 = 1024;
 
 /// The sockets that were handed over to this process.
 #[derive(Debug, Default)]
@@ -19,8 +26,8 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Those of `LISTEN_FDS`, and who is to be told of the start. To be asked before the process has a second thread: it takes the variables
-    /// away, so that no child believes them.
+    /// Those of `LISTEN_FDS`, and the supervisor. To be asked before the process has a second thread: the variables
+    /// are removed, so that no child believes them.
     pub fn handed_over() -> io::Result<Self> {
         let mut found = ListenFd::from_env();
         let mut sockets = Vec::new();
@@ -34,7 +41,7 @@ impl Sockets {
 
     /// Checks that the configuration listens on each of the sockets: a client that came in through another would
     /// wait for ever.
-    pub(super) fn fit(&self, config: &HttpConfig) -> Result<(), StartError> {
+    pub(super) fn check(&self, config: &HttpConfig) -> Result<(), StartError> {
         let listens = |at: &SocketAddr| *at == config.listen || Some(*at) == config.health_listen;
         let idle = self.handed.iter().map(|(at, _)| *at).find(|at| !listens(at));
         idle.map_or(Ok(()), |at| Err(StartError::Handed(at)))
@@ -47,7 +54,7 @@ impl Sockets {
     ) -> Result<(TcpListener, SocketAddr), StartError> {
         let handed = self.handed.iter().position(|(at, _)| *at == address);
         let opened = match handed.map(|place| self.handed.swap_remove(place)) {
-            Some((_, socket)) => taken_up(socket),
+            Some((_, socket)) => adopted(socket),
             None => bound(address),
         };
         let listener = opened.map_err(|problem| StartError::Listen { address, problem })?;
@@ -79,7 +86,7 @@ fn bound(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// The same socket, as it would have been made here.
-fn taken_up(socket: Handed) -> io::Result<TcpListener> {
+fn adopted(socket: Handed) -> io::Result<TcpListener> {
     sockopt::set_socket_send_buffer_size(&socket, usize::try_from(SEND_BUFFER).unwrap_or(0))?;
     listen(&socket, i32::try_from(BACKLOG).unwrap_or(i32::MAX))?;
     socket.set_nonblocking(true)?;

@@ -1,10 +1,10 @@
-//! A Signer that waits for its turn: it listens, says that it is not ready and who is, and opens the journal as
-//! soon as nobody else has it.
+//! A Signer that stands by: it listens, says that it is not ready and who is, and opens the journal as soon as no other
+//! process has it.
 
 use super::connect::Connected;
 use super::webhook_cursor::WebhookCursor;
-use super::{Sockets, StartError, fitness, renewal, setup};
-use crate::http::{self, StandbyDoor};
+use super::{Machine, Sockets, StartError, fitness, renewal, setup};
+use crate::http::{self, StandbyState};
 use config::Config;
 use door::serve;
 use journal::{Journal, Standby, StandbySight, Turn};
@@ -18,23 +18,26 @@ use tracing::{info, warn};
 /// Interval at which the webhook's cursor is copied from the process that serves.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Answers until it is dropped. Connections that were not accepted then wait in the socket for whoever is next.
+/// The server of a standby: it answers until it is dropped. Connections that were not accepted then wait in the socket
+/// for the next process.
 #[derive(Debug)]
-pub(super) struct Lobby {
+pub(super) struct StandbyServer {
     _ends: DropGuard,
 }
 
-/// Opens the journal, when it is this process's turn; then with what has answered meanwhile.
+/// Opens the journal when it is this process's turn. A process that has stood by comes with what has answered
+/// meanwhile.
 pub(super) async fn in_turn(
     config: &Config,
+    machine: Machine<'_>,
     chains: &[Connected],
     sockets: &mut Sockets,
-) -> Result<(Journal, Option<Lobby>), StartError> {
-    match Journal::open_in_turn_at(&config.journal, setup::of(chains))? {
+) -> Result<(Journal, Option<StandbyServer>), StartError> {
+    match (machine.journal)(&config.journal, setup::of(chains))? {
         Turn::Now(journal) => Ok((journal, None)),
-        Turn::Later(waits) => {
-            let (journal, lobby) = wait(config, (chains, sockets), waits).await?;
-            Ok((journal, Some(lobby)))
+        Turn::Later(standby) => {
+            let (journal, server) = wait(config, chains, sockets, standby).await?;
+            Ok((journal, Some(server)))
         }
     }
 }
@@ -42,11 +45,12 @@ pub(super) async fn in_turn(
 /// Waits for the journal, and answers meanwhile.
 async fn wait(
     config: &Config,
-    (chains, sockets): (&[Connected], &mut Sockets),
+    chains: &[Connected],
+    sockets: &mut Sockets,
     mut standby: Standby,
-) -> Result<(Journal, Lobby), StartError> {
+) -> Result<(Journal, StandbyServer), StartError> {
     let sight = Arc::clone(&standby.sight);
-    let lobby = Lobby::open(config, sockets, &sight)?;
+    let server = StandbyServer::open(config, sockets, &sight)?;
     info!(
         "standing by: another Signer holds the journal, and this one signs nothing until that ends"
     );
@@ -57,30 +61,30 @@ async fn wait(
         never = follow => match never {},
         never = fitness::look_on(chains, &sight) => match never {},
     };
-    Ok((journal, lobby))
+    Ok((journal, server))
 }
 
-impl Lobby {
+impl StandbyServer {
     fn open(
         config: &Config,
         sockets: &mut Sockets,
         sight: &Arc<StandbySight>,
     ) -> Result<Self, StartError> {
         let limits = &config.http;
-        let door = StandbyDoor::new(Arc::clone(sight), limits);
+        let state = StandbyState::new(Arc::clone(sight), limits);
         let (servers, stop) = (TaskTracker::new(), CancellationToken::new());
         let listener = sockets.listen_meanwhile(limits.listen)?;
-        let (manners, handshakes) = (limits.manners(), http::uncounted_handshakes(limits));
+        let (policy, handshakes) = (limits.connection_policy(), http::uncounted_handshakes(limits));
         let address = listener.local_addr().unwrap_or(limits.listen);
         info!(%address, "standing by");
-        servers.spawn(serve(listener, door.router(), manners, handshakes, stop.clone()));
+        servers.spawn(serve(listener, state.router(), policy, handshakes, stop.clone()));
         if let Some(tls) = &limits.tls {
             servers.spawn(renewal::follow(Arc::clone(tls), stop.clone()));
         }
         if let Some(at) = limits.health_listen {
             let listener = sockets.listen_meanwhile(at)?;
-            let manners = limits.health_manners();
-            servers.spawn(serve(listener, door.router(), manners, None, stop.clone()));
+            let policy = limits.health_connection_policy();
+            servers.spawn(serve(listener, state.router(), policy, None, stop.clone()));
         }
         Ok(Self { _ends: stop.drop_guard() })
     }

@@ -4,8 +4,8 @@
 mod prove;
 
 use super::export::time;
-use super::lines::{self, LinesWanted};
-use crate::http::{ChargeRow, TokenNames, sheet};
+use super::ledger_lines::{self, LinesWanted};
+use crate::http::{ChargeRow, TokenNames, table};
 use alloy::primitives::U256;
 use billing::whole;
 use clap::Args;
@@ -77,7 +77,7 @@ pub async fn run(
     to: &mut dyn Write,
 ) -> Result<bool, Box<dyn Error>> {
     let from = wanted.from.unwrap_or(Timestamp::UNIX_EPOCH);
-    let filter = lines::decided(Some(from), wanted.to);
+    let filter = ledger_lines::decided(Some(from), wanted.to);
     let lines = LinesWanted::all(filter, wanted.server.clone());
     let mut book = BTreeMap::new();
     let mut prover = if wanted.prove { Some(Prover::of(config, dial).await?) } else { None };
@@ -88,7 +88,7 @@ pub async fn run(
             None => Ok(()),
         }
     };
-    lines::each(config, &lines, &mut keep).await?;
+    ledger_lines::each(config, &lines, &mut keep).await?;
     let proof = match prover {
         Some(prover) => Some(prover.finish().await?),
         None => None,
@@ -175,7 +175,8 @@ impl Units {
     }
 }
 
-fn cells(units: &Units, (day, chain, token): &SumGroup, sums: &GroupSums) -> [String; 12] {
+fn cells(units: &Units, group: &SumGroup, sums: &GroupSums) -> [String; 12] {
+    let (day, chain, token) = group;
     let [symbol, amount] = units.tokens.told(*chain, token, sums.amount);
     let fees = units.coins.get(chain).and_then(|decimals| whole(sums.fees, *decimals));
     [
@@ -199,7 +200,7 @@ fn write_csv(
     units: &Units,
     to: &mut dyn Write,
 ) -> Result<(), Box<dyn Error>> {
-    let mut csv = sheet::writer(to);
+    let mut csv = table::writer(to);
     csv.write_record(COLUMNS)?;
     for (group, sums) in book {
         csv.write_record(cells(units, group, sums))?;

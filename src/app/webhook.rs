@@ -4,7 +4,7 @@
 use super::webhook_cursor::WebhookCursor;
 use crate::http::{EventPage, EventRow, EventsUnread, NEWEST, events_after};
 use crate::telemetry::WebhookFigures;
-use config::{OutboundConfig, WebhookConfig};
+use config::{Config, OutboundConfig, WebhookConfig};
 use engine::Engine;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Url, redirect};
@@ -42,14 +42,29 @@ enum Delivery {
 /// Sends to one receiver.
 #[derive(Debug)]
 pub(super) struct Webhook {
-    pub(super) config: WebhookConfig,
-    pub(super) outbound: OutboundConfig,
-    pub(super) engine: Arc<Engine>,
-    pub(super) cursor: WebhookCursor,
-    pub(super) figures: Arc<WebhookFigures>,
+    config: WebhookConfig,
+    outbound: OutboundConfig,
+    engine: Arc<Engine>,
+    cursor: WebhookCursor,
+    figures: Arc<WebhookFigures>,
 }
 
 impl Webhook {
+    /// The webhook that is configured, if one is.
+    pub(super) fn of(
+        config: &Config,
+        figures: Option<Arc<WebhookFigures>>,
+        engine: &Arc<Engine>,
+    ) -> Option<Self> {
+        Some(Self {
+            config: config.webhook.clone()?,
+            outbound: config.outbound,
+            engine: Arc::clone(engine),
+            cursor: WebhookCursor::beside(&config.journal),
+            figures: figures?,
+        })
+    }
+
     /// Sends until `stop`, on a thread of its own: billing never waits for a receiver.
     pub(super) fn begin(self, stop: CancellationToken) -> io::Result<()> {
         // A file that cannot be read stops the start, where somebody looks.

@@ -248,7 +248,7 @@ fn an_answer_is_signed_over_its_time_its_status_the_request_and_its_body() {
         proven.sign_answer(NOW + 1, 200, br#"{"code":1}"#),
         proven.sign_answer(NOW, 503, br#"{"code":1}"#),
         proven.sign_answer(NOW, 200, br#"{"code":2}"#),
-        Proven { sign: [0; 32], ..proven.clone() }.sign_answer(NOW, 200, br#"{"code":1}"#),
+        Proven { sign: [0; 32], ..proven }.sign_answer(NOW, 200, br#"{"code":1}"#),
     ] {
         assert_ne!(other, made);
     }

@@ -1,6 +1,6 @@
 //! The answers to callers: one envelope, and one exhaustive match from every outcome to its code.
 
-use super::turned_away::TurnedAway;
+use super::rejection::Rejection;
 use alloy::primitives::{B256, U256};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -28,7 +28,7 @@ pub(super) enum HttpReply {
     /// The engine's answer about charges on a chain of this family.
     Answer(Family, Answer),
     NoVerdict(NoVerdict),
-    TurnedAway(TurnedAway),
+    Rejected(Rejection),
 }
 
 impl HttpReply {
@@ -37,7 +37,7 @@ impl HttpReply {
         match self {
             Self::Answer(_, Answer::Sent(_)) => 1,
             Self::Answer(_, Answer::Refused(..)) => 2,
-            Self::Answer(_, Answer::DryRun(_)) | Self::NoVerdict(_) | Self::TurnedAway(_) => 0,
+            Self::Answer(_, Answer::DryRun(_)) | Self::NoVerdict(_) | Self::Rejected(_) => 0,
         }
     }
 
@@ -45,7 +45,7 @@ impl HttpReply {
         match self {
             Self::Answer(..) => StatusCode::OK,
             Self::NoVerdict(why) => status_of(why),
-            Self::TurnedAway(why) => why.status(),
+            Self::Rejected(why) => why.status(),
         }
     }
 
@@ -53,7 +53,7 @@ impl HttpReply {
     fn come_back(&self) -> u64 {
         match self {
             Self::NoVerdict(NoVerdict::LaneFull { again, .. }) => again.as_secs(),
-            Self::NoVerdict(_) | Self::TurnedAway(_) | Self::Answer(..) => 1,
+            Self::NoVerdict(_) | Self::Rejected(_) | Self::Answer(..) => 1,
         }
     }
 
@@ -72,7 +72,7 @@ impl HttpReply {
             }
             Self::Answer(_, Answer::DryRun(_)) => "Dry run: nothing was signed or sent".to_owned(),
             Self::NoVerdict(why) => why.to_string(),
-            Self::TurnedAway(why) => why.to_string(),
+            Self::Rejected(why) => why.to_string(),
         }
     }
 }
@@ -150,7 +150,7 @@ impl IntoResponse for HttpReply {
             Self::NoVerdict(NoVerdict::Chain(
                 ChainError::BatchTooLarge { max } | ChainError::BatchTooSlow { max, .. },
             )) => envelope(status, code, msg, Fits { max_batch: *max }),
-            Self::NoVerdict(_) | Self::TurnedAway(_) => envelope(status, code, msg, ()),
+            Self::NoVerdict(_) | Self::Rejected(_) => envelope(status, code, msg, ()),
         };
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             response.headers_mut().insert(header::RETRY_AFTER, self.come_back().into());
@@ -159,9 +159,9 @@ impl IntoResponse for HttpReply {
     }
 }
 
-impl IntoResponse for TurnedAway {
+impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
-        HttpReply::TurnedAway(self).into_response()
+        HttpReply::Rejected(self).into_response()
     }
 }
 

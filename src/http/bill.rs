@@ -1,13 +1,13 @@
 //! The two billing paths: authenticate, parse, admit, and hand over to the engine.
 
 use super::answer::HttpReply;
-use super::guard::{Authentic, Purpose, pass};
-use super::turned_away::TurnedAway;
+use super::guard::{Authenticated, Purpose, handle_signed};
+use super::rejection::Rejection;
 use super::{AppState, chain_for, wire};
 use crate::telemetry::{ANYBODY, Billed};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
-use billing::{CallerLabel, Family, Order, PlatformChainId, RequestId};
+use billing::{CallerLabel, Family, Order, PlatformChainId};
 use engine::{Answer, NoVerdict, Progress};
 use journal::RefusedRequest;
 use spans::{self, RequestTrace};
@@ -16,23 +16,23 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 /// `POST /PayTool/EVM/subscribe/signProcessSubscribePlan`
-pub(super) async fn evm(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    serve(door, Family::Evm, request).await
+pub(super) async fn evm(State(state): State<Arc<AppState>>, request: Request) -> Response {
+    serve(state, Family::Evm, request).await
 }
 
 /// `POST /PayTool/TVM/subscribe/signProcessSubscribePlan`
-pub(super) async fn tvm(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    serve(door, Family::Tvm, request).await
+pub(super) async fn tvm(State(state): State<Arc<AppState>>, request: Request) -> Response {
+    serve(state, Family::Tvm, request).await
 }
 
-async fn serve(door: Arc<AppState>, family: Family, request: Request) -> Response {
+async fn serve(state: Arc<AppState>, family: Family, request: Request) -> Response {
     // An option that is put there must not be ignored: it may be a dry run.
     if request.uri().query().is_some() {
-        return TurnedAway::Query.into_response();
+        return Rejection::Query.into_response();
     }
     let asked = request.extensions().get::<RequestTrace>().copied();
-    pass(door, request, Purpose::Bill, async move |door, authentic| {
-        let answered = answer(&door, family, authentic);
+    handle_signed(state, request, Purpose::Bill, async move |state, request| {
+        let answered = answer(&state, family, request);
         // Only who is known makes spans: strangers would fill the queue.
         match asked {
             Some(asked) => spans::request(span_name(family), asked, answered).await,
@@ -42,16 +42,16 @@ async fn serve(door: Arc<AppState>, family: Family, request: Request) -> Respons
     .await
 }
 
-async fn answer(door: &AppState, family: Family, authentic: Authentic) -> Response {
+async fn answer(state: &AppState, family: Family, request: Authenticated) -> Response {
     let begun = Instant::now();
-    let caller = authentic.caller.as_ref().map(|caller| caller.label.clone());
+    let caller = request.caller.as_ref().map(|caller| caller.label.clone());
     let mut chain = None;
-    let heard = bill(door, family, authentic, &mut chain).await;
-    let reply = heard.unwrap_or_else(HttpReply::TurnedAway);
-    let facts = reply_facts((caller.as_deref(), chain), &reply);
+    let heard = bill(state, family, request, &mut chain).await;
+    let reply = heard.unwrap_or_else(HttpReply::Rejected);
+    let facts = reply_facts(caller.as_deref(), chain, &reply);
     tell(&facts, &reply);
-    door.metrics.billed(&facts, begun.elapsed());
-    log(door, (family, caller.as_deref()), &reply, begun);
+    state.metrics.billed(&facts, begun.elapsed());
+    log(state, family, caller.as_deref(), &reply, begun);
     reply.into_response()
 }
 
@@ -84,24 +84,24 @@ fn count(length: usize) -> i64 {
 
 /// Bills; `meant` is told the chain as soon as it is known.
 async fn bill(
-    door: &AppState,
+    state: &AppState,
     family: Family,
-    authentic: Authentic,
+    request: Authenticated,
     meant: &mut Option<PlatformChainId>,
-) -> Result<HttpReply, TurnedAway> {
-    let Authentic { body, deadline, caller } = authentic;
+) -> Result<HttpReply, Rejection> {
+    let Authenticated { body, deadline, caller } = request;
     let rights = caller.as_ref().map(|caller| &caller.rights);
     let posted = wire::read(&body)?;
-    let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
-    let chain = chain_for(door, family, posted.chain)?;
+    let admitted = Order::admit(posted.entries, state.limits.max_entries)?;
+    let chain = chain_for(state, family, posted.chain)?;
     *meant = Some(chain);
     spans::tell("signer.chain", i64::from(chain.0));
     if let Some(rights) = rights {
         if !rights.covers_chain(chain) {
-            return Err(TurnedAway::NotItsChain(chain));
+            return Err(Rejection::NotItsChain(chain));
         }
         if let Some(entry) = admitted.entries.iter().find(|entry| !rights.covers_plan(entry.plan)) {
-            return Err(TurnedAway::NotItsPlan(entry.plan));
+            return Err(Rejection::NotItsPlan(entry.plan));
         }
     }
     let order = Order {
@@ -111,9 +111,11 @@ async fn bill(
         dry_run: posted.dry_run,
         ..admitted
     };
-    let asked = (chain, family, label_of(&order), order.request_id.clone());
-    let answer = door.engine.bill(chain, order, deadline).await;
-    keep_refusals(door, asked, &answer);
+    let request_id = order.request_id.as_ref().map(|request| request.as_str().to_owned());
+    let refused = Vec::new();
+    let nobody = RefusedRequest { chain, family, caller: label_of(&order), request_id, refused };
+    let answer = state.engine.bill(chain, order, deadline).await;
+    keep_refusals(state, nobody, &answer);
     Ok(answer.map_or_else(HttpReply::NoVerdict, |answer| HttpReply::Answer(family, answer)))
 }
 
@@ -121,41 +123,27 @@ fn label_of(order: &Order) -> Option<CallerLabel> {
     order.caller.as_ref().map(|caller| caller.label.clone())
 }
 
-/// Has what was refused written down for the ledger. A dry run asks to charge nobody, and so refuses nobody.
-fn keep_refusals(
-    door: &AppState,
-    (chain, family, caller, request): (
-        PlatformChainId,
-        Family,
-        Option<CallerLabel>,
-        Option<RequestId>,
-    ),
-    answer: &Result<Answer, NoVerdict>,
-) {
+/// Writes down for the ledger what was refused of `request`. A dry run asks to charge nobody, and so refuses nobody.
+fn keep_refusals(state: &AppState, request: RefusedRequest, answer: &Result<Answer, NoVerdict>) {
     let refused = match answer {
         Ok(Answer::Sent(sent)) => &sent.failed,
         Ok(Answer::Refused(refused, _)) | Err(NoVerdict::Policy { refused, .. }) => refused,
         Ok(Answer::DryRun(_)) | Err(_) => return,
     };
-    if let Some(refusals) = door.refusals.as_ref().filter(|_| !refused.is_empty()) {
-        let request_id = request.map(|request| request.as_str().to_owned());
-        let refused = refused.clone();
-        refusals.note(RefusedRequest { chain, family, caller, request_id, refused });
+    if let Some(refusals) = state.refusals.as_ref().filter(|_| !refused.is_empty()) {
+        refusals.note(RefusedRequest { refused: refused.clone(), ..request });
     }
 }
 
 /// Returns the parts of a reply that are counted: its code, and the code of every refusal in it.
-fn reply_facts(
-    (caller, chain): (Option<&str>, Option<PlatformChainId>),
-    reply: &HttpReply,
-) -> Billed {
+fn reply_facts(caller: Option<&str>, chain: Option<PlatformChainId>, reply: &HttpReply) -> Billed {
     let refused = match reply {
         HttpReply::Answer(_, Answer::Sent(sent)) => sent.failed.as_slice(),
         HttpReply::Answer(_, Answer::Refused(refused, _))
         | HttpReply::NoVerdict(NoVerdict::Policy { refused, .. }) => refused,
         HttpReply::Answer(_, Answer::DryRun(_))
         | HttpReply::NoVerdict(_)
-        | HttpReply::TurnedAway(_) => &[],
+        | HttpReply::Rejected(_) => &[],
     };
     Billed {
         caller: caller.unwrap_or(ANYBODY).to_owned(),
@@ -167,12 +155,7 @@ fn reply_facts(
 }
 
 /// One line for every request that is billed, and of the others as many as one caller may cause.
-fn log(
-    door: &AppState,
-    (family, caller): (Family, Option<&str>),
-    reply: &HttpReply,
-    begun: Instant,
-) {
+fn log(state: &AppState, family: Family, caller: Option<&str>, reply: &HttpReply, begun: Instant) {
     let took_ms = begun.elapsed().as_millis();
     if let HttpReply::Answer(_, Answer::Sent(sent)) = reply {
         return info!(
@@ -181,7 +164,9 @@ fn log(
             "{}", if sent.progress == Progress::New { "billed" } else { "billed before" }
         );
     }
-    let Some(unwritten) = door.sampled.may_write(Some(caller.unwrap_or(ANYBODY))) else { return };
+    let Some(unwritten) = state.rejection_log.may_write(Some(caller.unwrap_or(ANYBODY))) else {
+        return;
+    };
     match reply {
         HttpReply::Answer(_, Answer::Refused(refused, earlier)) => {
             let first = refused.first().map(|refused| refused.code.token());
@@ -195,7 +180,7 @@ fn log(
         HttpReply::NoVerdict(why) => {
             warn!(%family, caller, took_ms, unwritten, "no verdict: {why}");
         }
-        HttpReply::TurnedAway(why) => {
+        HttpReply::Rejected(why) => {
             info!(%family, caller, took_ms, unwritten, "turned away: {why}");
         }
     }

@@ -2,7 +2,7 @@
 //! a caller that has used its budget up is told so by name.
 
 use config::HttpConfig;
-use door::{Owner, Share, Shares};
+use door::{Owner, Permit, Permits};
 use std::fmt;
 use std::sync::Arc;
 
@@ -71,29 +71,33 @@ impl fmt::Display for UsedUp {
     }
 }
 
-/// The places for work.
+/// The permits for work.
 #[derive(Debug)]
 pub(super) struct Budgets {
-    billings: Arc<Shares>,
-    questions: Arc<Shares>,
-    control: Arc<Shares>,
+    billings: Arc<Permits>,
+    questions: Arc<Permits>,
+    control: Arc<Permits>,
     /// Of those that ask, who wait for something to happen.
-    waiting: Arc<Shares>,
+    waiting: Arc<Permits>,
 }
 
 impl Budgets {
     pub(super) fn new(limits: &HttpConfig) -> Self {
         Self {
-            billings: Shares::new(limits.max_concurrent_requests),
-            questions: Shares::new(QUESTIONS),
-            control: Shares::new(CONTROLS),
-            waiting: Shares::new(WAITING),
+            billings: Permits::new(limits.max_concurrent_requests),
+            questions: Permits::new(QUESTIONS),
+            control: Permits::new(CONTROLS),
+            waiting: Permits::new(WAITING),
         }
     }
 
-    /// A place for work of one kind, in the name of a caller.
-    pub(super) fn place(&self, what: CallerBudget, caller: &str) -> Result<Option<Share>, UsedUp> {
-        let shares = match what {
+    /// A permit for work of one kind, in the name of a caller.
+    pub(super) fn permit(
+        &self,
+        what: CallerBudget,
+        caller: &str,
+    ) -> Result<Option<Permit>, UsedUp> {
+        let permits = match what {
             CallerBudget::Billings => &self.billings,
             CallerBudget::Questions => &self.questions,
             CallerBudget::Control => &self.control,
@@ -101,12 +105,12 @@ impl Budgets {
                 return Ok(None);
             }
         };
-        let place = shares.take(caller);
-        place.map(Some).ok_or_else(|| UsedUp { what, by: Owner::Caller(caller.into()) })
+        let permit = permits.take(caller);
+        permit.map(Some).ok_or_else(|| UsedUp { what, by: Owner::Caller(caller.into()) })
     }
 
-    /// A place to wait for something to happen.
-    pub(super) fn waits(&self, caller: &str) -> Option<Share> {
+    /// A permit to wait for something to happen.
+    pub(super) fn wait_permit(&self, caller: &str) -> Option<Permit> {
         self.waiting.take(caller)
     }
 }

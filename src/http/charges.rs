@@ -1,7 +1,7 @@
 //! `GET /PayTool/charges`: the ledger, page by page.
 
 mod row;
-pub mod sheet;
+pub mod table;
 mod tokens;
 
 pub use row::ChargeRow;
@@ -9,8 +9,8 @@ pub use tokens::TokenNames;
 
 use super::AppState;
 use super::answer::{HttpReply, envelope};
-use super::guard::{Authentic, Purpose, pass};
-use super::turned_away::TurnedAway;
+use super::guard::{Authenticated, Purpose, handle_signed};
+use super::rejection::Rejection;
 use alloy::primitives::{Address, B256};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -134,34 +134,34 @@ fn states() -> impl Iterator<Item = &'static str> {
 }
 
 impl LedgerQuery {
-    fn read(query: &str) -> Result<Self, TurnedAway> {
+    fn read(query: &str) -> Result<Self, Rejection> {
         let asked: Self =
-            serde_urlencoded::from_str(query).map_err(|why| TurnedAway::Ledger(why.to_string()))?;
+            serde_urlencoded::from_str(query).map_err(|why| Rejection::Ledger(why.to_string()))?;
         if let Some(state) = &asked.state
             && !states().any(|known| known == state)
         {
             let known: Vec<_> = states().collect();
-            return Err(TurnedAway::Ledger(format!("state is one of {}", known.join(", "))));
+            return Err(Rejection::Ledger(format!("state is one of {}", known.join(", "))));
         }
         if let Some(reason) = &asked.reason
             && FailCode::from_token(reason).is_none()
         {
             let known = FailCode::iter().map(FailCode::token).collect::<Vec<_>>().join(", ");
-            return Err(TurnedAway::Ledger(format!("reason is one of {known}")));
+            return Err(Rejection::Ledger(format!("reason is one of {known}")));
         }
         for (name, id) in [("subscribeId", asked.subscribe_id), ("planId", asked.plan_id)] {
             if id.is_some_and(|id| id < 0) {
-                return Err(TurnedAway::Ledger(format!("{name} is 0 to {}", i64::MAX)));
+                return Err(Rejection::Ledger(format!("{name} is 0 to {}", i64::MAX)));
             }
         }
         if let Some(wallet) = &asked.wallet
             && address(wallet).is_none()
         {
             let known = "wallet is an address, 0x… or T…, with its checksum where it has capitals";
-            return Err(TurnedAway::Ledger(known.to_owned()));
+            return Err(Rejection::Ledger(known.to_owned()));
         }
         if asked.limit.is_some_and(|limit| limit == 0 || limit > LARGEST_PAGE) {
-            return Err(TurnedAway::Ledger(format!("limit is 1 to {LARGEST_PAGE}")));
+            return Err(Rejection::Ledger(format!("limit is 1 to {LARGEST_PAGE}")));
         }
         Ok(asked)
     }
@@ -203,40 +203,38 @@ pub struct LedgerPage {
 
 /// The same as lines of CSV, the first page with a header.
 #[derive(Debug, Serialize)]
-struct LedgerSheet {
+struct LedgerTable {
     csv: String,
-    /// Number of charges and refusals in the sheet.
+    /// Number of charges and refusals in the table.
     rows: usize,
     next: Option<String>,
 }
 
-impl LedgerSheet {
-    fn of(page: LedgerPage, first: bool) -> Option<Self> {
-        let mut lines = sheet::writer(Vec::new());
-        if first {
-            sheet::write_header(&mut lines).ok()?;
-        }
-        page.charges.iter().try_for_each(|row| sheet::write_row(&mut lines, row)).ok()?;
+impl LedgerTable {
+    fn of(page: LedgerPage, header: table::Header) -> Option<Self> {
+        let mut lines = table::ledger(Vec::new(), header).ok()?;
+        page.charges.iter().try_for_each(|row| table::write_row(&mut lines, row)).ok()?;
         let csv = String::from_utf8(lines.into_inner().ok()?).ok()?;
         Some(Self { csv, rows: page.charges.len(), next: page.next })
     }
 }
 
 /// Answers with one page.
-pub(super) async fn charges(State(door): State<Arc<AppState>>, request: Request) -> Response {
+pub(super) async fn charges(State(state): State<Arc<AppState>>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default().to_owned();
-    pass(door, request, Purpose::Ask, async move |door, Authentic { caller, .. }| {
+    handle_signed(state, request, Purpose::Ask, async move |state, Authenticated { caller, .. }| {
         let rights = caller.as_ref().map(|caller| &caller.rights);
         let told = async {
-            let asked = LedgerQuery::read(&query).map_err(HttpReply::TurnedAway)?;
+            let asked = LedgerQuery::read(&query).map_err(HttpReply::Rejected)?;
             let chains = rights.and_then(|rights| rights.chains.clone());
-            let names = TokenNames::of_lanes(door.engine.lanes());
-            let page = page(&door.ledger(), &asked, chains, &names).await?;
+            let names = TokenNames::of_lanes(state.engine.lanes());
+            let page = page(&state.ledger(), &asked, chains, &names).await?;
             let (code, msg) = (StatusCode::OK, "success".to_owned());
             Ok::<_, HttpReply>(match asked.format.unwrap_or_default() {
                 PageFormat::Json => envelope(code, 1, msg, page),
                 PageFormat::Csv => {
-                    envelope(code, 1, msg, LedgerSheet::of(page, asked.after.is_none()))
+                    let header = table::Header::after(asked.after.as_ref());
+                    envelope(code, 1, msg, LedgerTable::of(page, header))
                 }
             })
         };
@@ -253,7 +251,7 @@ async fn page(
     names: &TokenNames,
 ) -> Result<LedgerPage, HttpReply> {
     let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
-    let wrong = |why| HttpReply::TurnedAway(TurnedAway::Ledger(why));
+    let wrong = |why| HttpReply::Rejected(Rejection::Ledger(why));
     let name = JournalName::of(&ledger.journal).await.map_err(lost)?;
     let mut after =
         asked.after.as_deref().map(|cursor| name.place(cursor)).transpose().map_err(wrong)?;

@@ -3,8 +3,8 @@
 
 use super::AppState;
 use super::answer::{HttpReply, envelope, integer};
-use super::guard::{Authentic, Purpose, pass};
-use super::turned_away::TurnedAway;
+use super::guard::{Authenticated, Purpose, handle_signed};
+use super::rejection::Rejection;
 use alloy::primitives::Address;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -20,30 +20,30 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// `GET /PayTool/control`
-pub(super) async fn show(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    controlled(door, request, Purpose::Inspect, async move |door, sent| {
-        which(&sent).map_err(HttpReply::TurnedAway)?;
-        report(&door, &sent.by.rights).await
+pub(super) async fn show(State(state): State<Arc<AppState>>, request: Request) -> Response {
+    controlled(state, request, Purpose::Inspect, async move |state, sent| {
+        which(&sent).map_err(HttpReply::Rejected)?;
+        report(&state, &sent.by.rights).await
     })
     .await
 }
 
 /// `POST /PayTool/control/pause`
-pub(super) async fn pause(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    let pause = async move |door: Arc<AppState>, sent| begin(&door, sent).await;
-    controlled(door, request, Purpose::Control, pause).await
+pub(super) async fn pause(State(state): State<Arc<AppState>>, request: Request) -> Response {
+    let pause = async move |state: Arc<AppState>, sent| begin(&state, sent).await;
+    controlled(state, request, Purpose::Control, pause).await
 }
 
 /// `POST /PayTool/control/resume`
-pub(super) async fn resume(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    let resume = async move |door: Arc<AppState>, sent| end(&door, sent).await;
-    controlled(door, request, Purpose::Control, resume).await
+pub(super) async fn resume(State(state): State<Arc<AppState>>, request: Request) -> Response {
+    let resume = async move |state: Arc<AppState>, sent| end(&state, sent).await;
+    controlled(state, request, Purpose::Control, resume).await
 }
 
 /// `POST /PayTool/control/resolve`
-pub(super) async fn resolve(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    let resolve = async move |door: Arc<AppState>, sent| settle(&door, sent).await;
-    controlled(door, request, Purpose::Control, resolve).await
+pub(super) async fn resolve(State(state): State<Arc<AppState>>, request: Request) -> Response {
+    let resolve = async move |state: Arc<AppState>, sent| settle(&state, sent).await;
+    controlled(state, request, Purpose::Control, resolve).await
 }
 
 /// A request of a caller that may control.
@@ -54,7 +54,7 @@ pub(super) struct Instruction {
 
 /// Has something done for somebody who may control, as the guard has seen to.
 pub(super) async fn controlled<W, F>(
-    door: Arc<AppState>,
+    state: Arc<AppState>,
     request: Request,
     purpose: Purpose,
     work: W,
@@ -64,15 +64,20 @@ where
     F: Future<Output = Result<Response, HttpReply>> + Send + 'static,
 {
     if request.uri().query().is_some() {
-        return TurnedAway::Query.into_response();
+        return Rejection::Query.into_response();
     }
-    pass(door, request, purpose, async move |door, Authentic { body, caller, .. }| {
-        let Some(caller) = caller else {
-            return TurnedAway::NoControl.into_response();
-        };
-        let sent = Instruction { by: caller, body };
-        work(door, sent).await.unwrap_or_else(IntoResponse::into_response)
-    })
+    handle_signed(
+        state,
+        request,
+        purpose,
+        async move |state, Authenticated { body, caller, .. }| {
+            let Some(caller) = caller else {
+                return Rejection::NoControl.into_response();
+            };
+            let sent = Instruction { by: caller, body };
+            work(state, sent).await.unwrap_or_else(IntoResponse::into_response)
+        },
+    )
     .await
 }
 
@@ -89,7 +94,7 @@ struct ResolveRequest {
 }
 
 async fn settle(
-    door: &AppState,
+    state: &AppState,
     Instruction { by, body }: Instruction,
 ) -> Result<Response, HttpReply> {
     let unclear = |why: String| {
@@ -108,17 +113,17 @@ async fn settle(
     let Some(subscribe) = Some(found.subscribe_id).filter(|id| *id >= 0).map(SubscribeId) else {
         return Ok(unclear(format!("subscribeId is 0 to {}", i64::MAX)));
     };
-    let lanes = door.engine.lanes();
+    let lanes = state.engine.lanes();
     if let Some(chain) = lanes.of_chains.keys().find(|chain| !by.rights.covers_chain(**chain)) {
-        return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
+        return Err(HttpReply::Rejected(Rejection::NotItsChain(*chain)));
     }
-    let (billing, why, at_ms) = (found.billing, found.why, door.engine.journal.now_ms());
+    let (billing, why, at_ms) = (found.billing, found.why, state.engine.journal.now_ms());
     let by = by.label.clone();
     let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms };
-    Ok(match door.engine.resolve(finding).await {
+    Ok(match state.engine.resolve(finding).await {
         Ok(resolved) => {
             let word = if resolved.repeated { "resolved so before" } else { "resolved" };
-            let report = super::status::report(door, &resolved.billing);
+            let report = super::status::report(state, &resolved.billing);
             envelope(StatusCode::OK, 1, word.to_owned(), report)
         }
         Err(NotDone::NoVerdict(why)) => return Err(HttpReply::NoVerdict(why)),
@@ -155,22 +160,22 @@ fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::
 }
 
 /// The chain that is meant.
-pub(super) fn which(Instruction { body, .. }: &Instruction) -> Result<Which, TurnedAway> {
+pub(super) fn which(Instruction { body, .. }: &Instruction) -> Result<Which, Rejection> {
     if body.is_empty() {
         return Ok(Which::default());
     }
-    let unclear = TurnedAway::Control;
+    let unclear = Rejection::Control;
     if !body.trim_ascii_start().starts_with(b"{") {
         return Err(unclear("it is no object".to_owned()));
     }
     serde_json::from_slice(body).map_err(|why| unclear(why.to_string()))
 }
 
-async fn begin(door: &AppState, sent: Instruction) -> Result<Response, HttpReply> {
-    let which = which(&sent).map_err(HttpReply::TurnedAway)?;
+async fn begin(state: &AppState, sent: Instruction) -> Result<Response, HttpReply> {
+    let which = which(&sent).map_err(HttpReply::Rejected)?;
     let chains = match which.chain_id.map(PlatformChainId) {
         Some(chain) => vec![chain],
-        None => door.engine.lanes().of_chains.keys().copied().collect(),
+        None => state.engine.lanes().of_chains.keys().copied().collect(),
     };
     if which
         .why
@@ -178,9 +183,9 @@ async fn begin(door: &AppState, sent: Instruction) -> Result<Response, HttpReply
         .is_some_and(|why| why.trim().is_empty() || why.chars().count() > MOST_WORDS)
     {
         let why = format!("why is 1 to {MOST_WORDS} characters");
-        return Err(HttpReply::TurnedAway(TurnedAway::Control(why)));
+        return Err(HttpReply::Rejected(Rejection::Control(why)));
     }
-    set(door, Switch::Pause(chains), &sent.by, which.why).await
+    set(state, Switch::Pause(chains), &sent.by, which.why).await
 }
 
 /// The pauses that are to end: since when each is, Unix ms, by the platform's id of the chain.
@@ -190,18 +195,18 @@ struct Pauses {
     pauses: BTreeMap<u32, i64>,
 }
 
-async fn end(door: &AppState, sent: Instruction) -> Result<Response, HttpReply> {
+async fn end(state: &AppState, sent: Instruction) -> Result<Response, HttpReply> {
     let read = serde_json::from_slice(&sent.body).map_err(|why| why.to_string());
     let named = read.and_then(|Pauses { pauses }| {
         if pauses.is_empty() { Err("it names no pause".to_owned()) } else { Ok(pauses) }
     });
-    let named = named.map_err(|why| HttpReply::TurnedAway(TurnedAway::Resume(why)))?;
+    let named = named.map_err(|why| HttpReply::Rejected(Rejection::Resume(why)))?;
     let named = named.into_iter().map(|(chain, since_ms)| (PlatformChainId(chain), since_ms));
-    set(door, Switch::Resume(named.collect()), &sent.by, None).await
+    set(state, Switch::Resume(named.collect()), &sent.by, None).await
 }
 
 async fn set(
-    door: &AppState,
+    state: &AppState,
     switch: Switch,
     by: &Caller,
     why: Option<String>,
@@ -211,14 +216,14 @@ async fn set(
         Switch::Resume(pauses) => Box::new(pauses.keys()),
     };
     if let Some(chain) = chains.find(|chain| !by.rights.covers_chain(**chain)) {
-        return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
+        return Err(HttpReply::Rejected(Rejection::NotItsChain(*chain)));
     }
     drop(chains);
-    door.engine.set_paused(switch, &by.label, why).await.map_err(|not| match not {
-        NotDone::Refused(other) => HttpReply::TurnedAway(TurnedAway::OtherPause(other)),
+    state.engine.set_paused(switch, &by.label, why).await.map_err(|not| match not {
+        NotDone::Refused(other) => HttpReply::Rejected(Rejection::OtherPause(other)),
         NotDone::NoVerdict(why) => HttpReply::NoVerdict(why),
     })?;
-    report(door, &by.rights).await
+    report(state, &by.rights).await
 }
 
 /// A chain, as whoever controls it wants to know it.
@@ -245,13 +250,13 @@ fn spell(family: Family, unit: String) -> String {
     token.map_or(unit, |token| spell_address(family, token))
 }
 
-async fn report(door: &AppState, rights: &Rights) -> Result<Response, HttpReply> {
-    let set = door.engine.lanes();
+async fn report(state: &AppState, rights: &Rights) -> Result<Response, HttpReply> {
+    let set = state.engine.lanes();
     // The report on a chain is the same for all its accounts.
     let lanes = set.chains().into_iter().map(SigningLanes::any);
     let mut chains = Vec::new();
     for lane in lanes.filter(|lane| rights.covers_chain(lane.id().chain)) {
-        let spent = door.engine.spent(lane.id().chain).await;
+        let spent = state.engine.spent(lane.id().chain).await;
         let spent = spent.map_err(|error| HttpReply::NoVerdict(NoVerdict::Journal(error)))?;
         let (facts, policy) = (lane.chain.facts(), lane.chain.policy());
         let words = spent.iter().map(|sum| policy.spent_in_words(&sum.unit, sum.amount)).collect();
@@ -259,7 +264,7 @@ async fn report(door: &AppState, rights: &Rights) -> Result<Response, HttpReply>
             chain_id: facts.id.0,
             name: facts.name.clone(),
             paused: lane.paused(),
-            paused_since: door.engine.journal.paused(facts.id).map(|pause| pause.since_ms),
+            paused_since: state.engine.journal.paused(facts.id).map(|pause| pause.since_ms),
             policy: policy.describe().0,
             spent_in_words: words,
             spent_today: spent

@@ -4,8 +4,8 @@
 use super::AppState;
 use super::answer::{HttpReply, envelope, spell_hash};
 use super::charges::JournalName;
-use super::guard::{Authentic, Purpose, pass};
-use super::turned_away::TurnedAway;
+use super::guard::{Authenticated, Purpose, handle_signed};
+use super::rejection::Rejection;
 use crate::telemetry::ANYBODY;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -189,10 +189,10 @@ impl JournalName {
     }
 
     /// The place that a cursor of this journal names.
-    pub(super) fn event_place(&self, cursor: &str) -> Result<FeedPlace, TurnedAway> {
+    pub(super) fn event_place(&self, cursor: &str) -> Result<FeedPlace, Rejection> {
         let parts: Vec<&str> = cursor.split('.').collect();
         let [version, name, row, told, restored, copy] = parts.as_slice() else {
-            return Err(TurnedAway::Events(format!("after={cursor} is no cursor of this feed")));
+            return Err(Rejection::Events(format!("after={cursor} is no cursor of this feed")));
         };
         let mark = |row: &str, digest: &str| {
             let mut bytes = [0; 4];
@@ -202,10 +202,10 @@ impl JournalName {
         };
         let place = mark(row, told).zip(mark(restored, copy)).filter(|_| *version == "1");
         let Some((heard, restored)) = place else {
-            return Err(TurnedAway::Events(format!("after={cursor} is no cursor of this feed")));
+            return Err(Rejection::Events(format!("after={cursor} is no cursor of this feed")));
         };
         if *name != self.as_str() {
-            return Err(TurnedAway::LostPlace("it is of another journal".to_owned()));
+            return Err(Rejection::LostPlace("it is of another journal".to_owned()));
         }
         Ok(FeedPlace { heard, restored })
     }
@@ -222,14 +222,14 @@ struct EventQuery {
 }
 
 impl EventQuery {
-    fn read(query: &str) -> Result<Self, TurnedAway> {
+    fn read(query: &str) -> Result<Self, Rejection> {
         let asked: Self =
-            serde_urlencoded::from_str(query).map_err(|why| TurnedAway::Events(why.to_string()))?;
+            serde_urlencoded::from_str(query).map_err(|why| Rejection::Events(why.to_string()))?;
         if asked.limit.is_some_and(|limit| limit == 0 || limit > LARGEST_PAGE) {
-            return Err(TurnedAway::Events(format!("limit is 1 to {LARGEST_PAGE}")));
+            return Err(Rejection::Events(format!("limit is 1 to {LARGEST_PAGE}")));
         }
         if asked.wait.is_some_and(|wait| wait > LONGEST_WAIT_S) {
-            return Err(TurnedAway::Events(format!("wait is 0 to {LONGEST_WAIT_S} seconds")));
+            return Err(Rejection::Events(format!("wait is 0 to {LONGEST_WAIT_S} seconds")));
         }
         Ok(asked)
     }
@@ -250,7 +250,7 @@ pub enum EventsUnread {
 pub async fn events_after(engine: &Engine, after: Option<&str>) -> Result<EventPage, EventsUnread> {
     let asked = EventQuery { after: after.map(str::to_owned), ..EventQuery::default() };
     page(engine, &asked, None).await.map_err(|reply| match reply {
-        HttpReply::TurnedAway(why) => EventsUnread::Lost(why.to_string()),
+        HttpReply::Rejected(why) => EventsUnread::Lost(why.to_string()),
         HttpReply::NoVerdict(why) => EventsUnread::Unread(why.to_string()),
         HttpReply::Answer(..) => EventsUnread::Unread("no page of events".to_owned()),
     })
@@ -266,15 +266,15 @@ pub struct EventPage {
 }
 
 /// Answers with one page.
-pub(super) async fn events(State(door): State<Arc<AppState>>, request: Request) -> Response {
+pub(super) async fn events(State(state): State<Arc<AppState>>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default().to_owned();
-    pass(door, request, Purpose::Ask, async move |door, Authentic { caller, .. }| {
+    handle_signed(state, request, Purpose::Ask, async move |state, Authenticated { caller, .. }| {
         let rights = caller.as_ref().map(|caller| &caller.rights);
         let told = async {
-            let asked = EventQuery::read(&query).map_err(HttpReply::TurnedAway)?;
+            let asked = EventQuery::read(&query).map_err(HttpReply::Rejected)?;
             let chains = rights.and_then(|rights| rights.chains.as_deref());
             let label = caller.as_ref().map_or(ANYBODY, |caller| caller.label.as_str());
-            waited_for(&door, &asked, (label, chains)).await
+            waited_for(&state, &asked, label, chains).await
         };
         match told.await {
             Ok(page) => envelope(StatusCode::OK, 1, "success".to_owned(), page),
@@ -286,19 +286,20 @@ pub(super) async fn events(State(door): State<Arc<AppState>>, request: Request) 
 
 /// A page with something on it, or an empty one when nothing happened for as long as was asked.
 async fn waited_for(
-    door: &AppState,
+    state: &AppState,
     asked: &EventQuery,
-    (caller, chains): (&str, Option<&[PlatformChainId]>),
+    caller: &str,
+    chains: Option<&[PlatformChainId]>,
 ) -> Result<EventPage, HttpReply> {
     let wait = Duration::from_secs(asked.wait.unwrap_or_default());
-    let seat = if wait.is_zero() { None } else { door.budgets.waits(caller) };
-    let until = Instant::now().checked_add(wait).filter(|_| seat.is_some());
+    let permit = if wait.is_zero() { None } else { state.budgets.wait_permit(caller) };
+    let until = Instant::now().checked_add(wait).filter(|_| permit.is_some());
     let mut asked = asked.clone();
     loop {
-        let mut news = door.engine.journal.figures().grown.subscribe();
-        let page = page(&door.engine, &asked, chains).await?;
+        let mut news = state.engine.journal.figures().grown.subscribe();
+        let page = page(&state.engine, &asked, chains).await?;
         let Some(until) = until.filter(|_| page.events.is_empty()) else { return Ok(page) };
-        let more = door.closing.run_until_cancelled(timeout_at(until, news.changed())).await;
+        let more = state.closing.run_until_cancelled(timeout_at(until, news.changed())).await;
         let Some(Ok(Ok(()))) = more else { return Ok(page) };
         // Events that were looked at and are of no concern to this caller are not looked at again.
         asked.after = Some(page.next);
@@ -317,7 +318,7 @@ async fn page(
         None => FeedPlace::default(),
         Some(NEWEST) => engine.journal.feed_end().await.map_err(lost)?,
         Some(RECENT) => engine.journal.feed_end_but(RECENT_ROWS).await.map_err(lost)?,
-        Some(cursor) => name.event_place(cursor).map_err(HttpReply::TurnedAway)?,
+        Some(cursor) => name.event_place(cursor).map_err(HttpReply::Rejected)?,
     };
     let (limit, lanes) = (asked.limit.unwrap_or(USUAL_PAGE), engine.lanes());
     let began = Instant::now();
@@ -326,7 +327,7 @@ async fn page(
         let wanted = limit.saturating_sub(events.len());
         let step = engine.journal.feed_step(place, wanted).await.map_err(lost)?;
         let step =
-            step.map_err(|why| HttpReply::TurnedAway(TurnedAway::LostPlace(why.to_string())))?;
+            step.map_err(|why| HttpReply::Rejected(Rejection::LostPlace(why.to_string())))?;
         let seen = step.told.iter().filter(|event| is_told(event, chains));
         events.extend(seen.map(|event| EventRow::told(event, lanes, &name)));
         place = step.reached;

@@ -8,8 +8,8 @@ pub(super) use kept::KeptFigures;
 use super::AppState;
 use super::answer::{HttpReply, envelope};
 use super::charges::{ChargeRow, JournalName, TokenNames};
-use super::guard::{Authentic, Purpose, pass};
-use super::turned_away::TurnedAway;
+use super::guard::{Authenticated, Purpose, handle_signed};
+use super::rejection::Rejection;
 use alloy::primitives::U256;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -19,6 +19,7 @@ use engine::NoVerdict;
 use journal::{FullLedger, JournalError, LedgerFilter, LedgerOrder, REFUSED};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,13 +43,13 @@ struct FiguresQuery {
 }
 
 impl FiguresQuery {
-    fn read(query: &str) -> Result<Self, TurnedAway> {
+    fn read(query: &str) -> Result<Self, Rejection> {
         let asked: Self =
-            serde_urlencoded::from_str(query).map_err(|why| TurnedAway::Page(why.to_string()))?;
+            serde_urlencoded::from_str(query).map_err(|why| Rejection::Page(why.to_string()))?;
         let time = asked.until.checked_sub(asked.from).filter(|time| *time > 0 && asked.step > 0);
         match time.map(|time| time.div_euclid(asked.step)) {
             Some(slots) if slots <= MOST_SLOTS => Ok(asked),
-            _ => Err(TurnedAway::Page(format!(
+            _ => Err(Rejection::Page(format!(
                 "from to until is a time of at most {MOST_SLOTS} steps"
             ))),
         }
@@ -124,14 +125,14 @@ impl FigureSlot {
 }
 
 /// `GET /page/figures?from=&until=&step=`: for callers with `read`, and of their chains alone.
-pub(super) async fn figures(State(door): State<Arc<AppState>>, request: Request) -> Response {
+pub(super) async fn figures(State(state): State<Arc<AppState>>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default().to_owned();
-    pass(door, request, Purpose::Ask, async move |door, Authentic { caller, .. }| {
+    handle_signed(state, request, Purpose::Ask, async move |state, Authenticated { caller, .. }| {
         let chains = caller.as_ref().and_then(|caller| caller.rights.chains.clone());
         let told = async {
-            let asked = FiguresQuery::read(&query).map_err(HttpReply::TurnedAway)?;
+            let asked = FiguresQuery::read(&query).map_err(HttpReply::Rejected)?;
             let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
-            add_up((&door.ledger(), &door.figures), asked, chains).await.map_err(lost)
+            add_up(&state.ledger(), &state.figures, asked, chains).await.map_err(lost)
         };
         match told.await {
             Ok(figures) => envelope(StatusCode::OK, 1, "success".to_owned(), figures),
@@ -143,7 +144,8 @@ pub(super) async fn figures(State(door): State<Arc<AppState>>, request: Request)
 
 /// One slot after the other, so that each that is told is whole.
 async fn add_up(
-    (ledger, kept): (&FullLedger, &KeptFigures),
+    ledger: &FullLedger,
+    kept: &KeptFigures,
     asked: FiguresQuery,
     chains: Option<Vec<PlatformChainId>>,
 ) -> Result<SlottedFigures, JournalError> {
@@ -157,8 +159,8 @@ async fn add_up(
         if let Some(known) = kept.of(&key, began) {
             slots.extend(known);
         } else {
-            let added = slot_of((ledger, &name), &asked, (until, end), chains.clone()).await?;
-            kept.keep(key, &added, (began, ledger.journal.now_ms().div_euclid(1000)));
+            let added = slot_of(ledger, &name, &asked, until..end, chains.clone()).await?;
+            kept.keep(key, &added, began, ledger.journal.now_ms().div_euclid(1000));
             slots.extend(added);
         }
         until = end;
@@ -166,17 +168,19 @@ async fn add_up(
     Ok(SlottedFigures { from: asked.from, until, step: asked.step, slots })
 }
 
-/// Adds up one slot, by chain.
+/// Adds up one slot of time (Unix seconds), by chain.
 async fn slot_of(
-    (ledger, name): (&FullLedger, &JournalName),
+    ledger: &FullLedger,
+    name: &JournalName,
     asked: &FiguresQuery,
-    (from, end): (i64, i64),
+    time: Range<i64>,
     chains: Option<Vec<PlatformChainId>>,
 ) -> Result<Vec<FigureSlot>, JournalError> {
+    let from = time.start;
     let filter = LedgerFilter {
         chains,
         from_ms: Some(from.saturating_mul(1000)),
-        until_ms: Some(end.saturating_mul(1000)),
+        until_ms: Some(time.end.saturating_mul(1000)),
         ..LedgerFilter::default()
     };
     let mut slots: BTreeMap<u32, FigureSlot> = BTreeMap::new();

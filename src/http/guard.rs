@@ -1,21 +1,22 @@
 //! The way of every signed request, in this order: its head is judged, its body read, its sender proven, its rights
-//! judged, a repeated billing sent to the answer that it had, and only then a place is taken and something done.
-//! The work holds the place, even if nobody waits for it any more. All resources that a caller takes are of its own
+//! judged, a repeated billing sent to the answer that it had, and only then a permit is taken and something done.
+//! The work holds the permit, even if nobody waits for it any more. All resources that a caller takes are of its own
 //! budgets (`budgets`), from here on.
 
 use super::answer::HttpReply;
 use super::budgets::{CallerBudget, UsedUp};
-use super::turned_away::TurnedAway;
-use super::{AppState, sampled, signed_parts};
-use crate::auth::{Answered, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER};
+use super::kept_response::KeptResponse;
+use super::rejection::Rejection;
+use super::{AppState, rejection_log, signed_parts};
+use crate::auth::{Answered, Judging, Proven};
 use crate::telemetry::{ANYBODY, Billed, NOBODY};
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse as _, Response};
 use config::{Caller, Rights};
-use door::{Guest, Owner};
+use door::{Connection, Owner};
 use engine::NoVerdict;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ const SHORT_BODY: usize = 4 << 10;
 pub(super) enum Purpose {
     /// Charges: a long body, and judged once.
     Bill,
-    /// Changes something else: for callers who may control. Said twice it is done twice, which leaves things as
+    /// Changes something else: for callers who may control. Sent twice it is done twice, which leaves things as
     /// they are if nothing happened in between: a pause that is repeated pauses, and a resume names what it ends.
     Control,
     /// Changes nothing, and is for those callers too.
@@ -43,13 +44,13 @@ pub(super) enum Purpose {
 
 impl Purpose {
     /// Checks that a caller has the right; a request without a known caller has the usual rights.
-    fn allowed(self, rights: Option<&Rights>) -> Result<(), TurnedAway> {
+    fn allowed(self, rights: Option<&Rights>) -> Result<(), Rejection> {
         let usual = Rights::default();
         let rights = rights.unwrap_or(&usual);
         match self {
-            Self::Control | Self::Inspect if !rights.control => Err(TurnedAway::NoControl),
-            Self::Ask if !rights.read => Err(TurnedAway::NoRight("read")),
-            Self::Bill if !rights.bill => Err(TurnedAway::NoRight("bill")),
+            Self::Control | Self::Inspect if !rights.control => Err(Rejection::NoControl),
+            Self::Ask if !rights.read => Err(Rejection::NoRight("read")),
+            Self::Bill if !rights.bill => Err(Rejection::NoRight("bill")),
             Self::Bill | Self::Control | Self::Inspect | Self::Ask => Ok(()),
         }
     }
@@ -76,186 +77,203 @@ impl Purpose {
 const FORGOTTEN_EVERY: Duration = Duration::from_mins(1);
 
 /// Forgets them until `stop`, while nobody signs anything, too.
-pub async fn forget_answers(door: Arc<AppState>, stop: CancellationToken) {
+pub async fn forget_answers(state: Arc<AppState>, stop: CancellationToken) {
     let mut ticks = interval(FORGOTTEN_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-        door.replays.forget(now(&door));
+        state.replays.forget(now(&state));
     }
 }
 
 /// A request whose sender is known, with its body.
-pub(super) struct Authentic {
+pub(super) struct Authenticated {
     pub(super) body: Bytes,
     pub(super) deadline: Instant,
-    /// Caller that sent the request; none if nobody has to sign requests.
+    /// Caller that sent the request; `None` if nobody has to sign requests.
     pub(super) caller: Option<Arc<Caller>>,
 }
 
 /// The work done for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Done {
-    /// It was judged.
-    Judged,
-    /// Nothing: too much else was being done.
-    Nothing,
+enum Work {
+    /// The request was judged.
+    Done,
+    /// Nothing was done: the caller's budget was used up.
+    Refused,
 }
 
-/// An answer that can be given more than once.
-#[derive(Debug)]
-pub(super) struct Said {
-    status: StatusCode,
-    headers: Box<[(HeaderName, HeaderValue)]>,
-    body: Bytes,
-}
-
-/// Has `work` done for a request that passes, and signs the answer.
-pub(super) async fn pass<W, F>(
-    door: Arc<AppState>,
+/// Proves who sent a request, has `work` done for it, and signs the answer.
+pub(super) async fn handle_signed<W, F>(
+    state: Arc<AppState>,
     request: Request,
     purpose: Purpose,
     work: W,
 ) -> Response
 where
-    W: FnOnce(Arc<AppState>, Authentic) -> F + Send + 'static,
+    W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     let begun = Instant::now();
     let (parts, body) = request.into_parts();
-    let guest = parts.extensions.get::<Guest>();
-    let deadline = begun.checked_add(door.limits.request_deadline).unwrap_or(begun);
-    let passage = Passage { door: &door, purpose, begun, deadline, guest };
-    let proven = match passage.prove(&parts, body).await {
-        Ok((body, None)) => match purpose.allowed(None) {
-            Ok(()) => {
-                let authentic = Authentic { body, deadline, caller: None };
-                let done = passage.set_to_work(authentic, work, |_, _| ()).await;
-                return done.as_ref().map_or_else(shutting_down, Said::response);
-            }
-            Err(why) => Err(why),
-        },
-        Ok((body, Some(proven))) => Ok((body, proven)),
-        Err(why) => Err(why),
-    };
-    let (body, proven) = match proven {
-        Ok(proven) => proven,
+    let connection = parts.extensions.get::<Connection>();
+    let deadline = begun.checked_add(state.limits.request_deadline).unwrap_or(begun);
+    let arrived = Arrived { state: &state, purpose, begun, deadline, connection };
+    match arrived.authenticate(&parts, body).await {
+        Ok((body, Some(proven))) => arrived.answer_caller(&proven, body, work).await,
+        Ok((body, None)) => arrived.answer_anybody(body, work).await,
         Err(why) => {
-            passage.note(&why, None);
-            return why.into_response();
+            arrived.note(&why, None);
+            why.into_response()
         }
-    };
-    let said = match passage.judge(&proven, body, work).await {
-        Ok(said) => said,
-        Err(why) => {
-            passage.note(&why, Some(&proven.caller.label));
-            Some(Said::of(why.into_response()).await)
-        }
-    };
-    let said = match said {
-        Some(said) => said,
-        None => Said::of(shutting_down()).await,
-    };
-    said.signed(&proven, now(&door))
+    }
 }
 
-/// A request on its way through.
+/// A request that has arrived, and the terms on which it is answered.
 #[derive(Clone, Copy)]
-struct Passage<'a> {
-    door: &'a Arc<AppState>,
+struct Arrived<'a> {
+    state: &'a Arc<AppState>,
     purpose: Purpose,
     begun: Instant,
     deadline: Instant,
-    guest: Option<&'a Guest>,
+    connection: Option<&'a Connection>,
 }
 
-impl Passage<'_> {
-    /// The body and who sent it; nobody where nobody has to sign.
-    async fn prove(
+impl Arrived<'_> {
+    /// Returns the body and who sent it; `None` if nobody has to sign.
+    async fn authenticate(
         &self,
         parts: &Parts,
         body: Body,
-    ) -> Result<(Bytes, Option<Proven>), TurnedAway> {
-        let door = self.door;
+    ) -> Result<(Bytes, Option<Proven>), Rejection> {
+        let state = self.state;
         let head = signed_parts(parts, &[]);
-        let callers = door.callers();
+        let callers = state.callers();
         let judged = callers.as_deref().map(|callers| {
-            let presented = callers.judge(&head, now(door))?;
+            let presented = callers.judge(&head, now(state))?;
             if self.purpose.is_judged_once() {
-                door.replays.check_age(presented.at_unix_seconds())?;
+                state.replays.check_age(presented.at_unix_seconds())?;
             }
-            Ok::<_, TurnedAway>(presented)
+            Ok::<_, Rejection>(presented)
         });
         if judged.is_none() {
-            from_this_machine(&parts.headers).map_err(TurnedAway::FromAPage)?;
+            from_this_machine(&parts.headers).map_err(Rejection::FromAPage)?;
         }
         let presented = match judged.transpose() {
             Ok(presented) => presented,
             Err(why) => {
-                door.arrivals.discard(body);
+                state.bodies.discard(body);
                 return Err(why);
             }
         };
-        let longest = door.limits.body_limit_bytes;
+        let longest = state.limits.body_limit_bytes;
         let limit = match self.purpose {
             Purpose::Bill => longest,
             Purpose::Control | Purpose::Inspect | Purpose::Ask => SHORT_BODY.min(longest),
         };
-        let arrived = self.begun.checked_add(door.limits.body_timeout);
+        let arrived = self.begun.checked_add(state.limits.body_timeout);
         let arrived = arrived.unwrap_or(self.deadline).min(self.deadline);
-        let body = door.arrivals.read(body, limit, arrived, self.guest).await?;
+        let body = state.bodies.read(body, limit, arrived, self.connection).await?;
         let proven = presented.map(|presented| presented.prove(&signed_parts(parts, &body)));
         Ok((body, proven.transpose()?))
     }
 
-    /// Has it done for a caller who is proven, as far as the caller may; `None` when the process ends meanwhile.
+    /// Answers a request that nobody had to sign.
+    async fn answer_anybody<W, F>(&self, body: Bytes, work: W) -> Response
+    where
+        W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
+        F: Future<Output = Response> + Send + 'static,
+    {
+        if let Err(why) = self.purpose.allowed(None) {
+            self.note(&why, None);
+            return why.into_response();
+        }
+        let request = Authenticated { body, deadline: self.deadline, caller: None };
+        let done = self.run(request, work, |_, _| ()).await;
+        done.as_ref().map_or_else(shutting_down, KeptResponse::response)
+    }
+
+    /// Answers a proven caller, with the proof that the answer is the Signer's.
+    async fn answer_caller<W, F>(&self, proven: &Proven, body: Bytes, work: W) -> Response
+    where
+        W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
+        F: Future<Output = Response> + Send + 'static,
+    {
+        let answer = match self.judge(proven, body, work).await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => KeptResponse::of(shutting_down()).await,
+            Err(why) => {
+                self.note(&why, Some(&proven.caller.label));
+                KeptResponse::of(why.into_response()).await
+            }
+        };
+        answer.signed(proven, now(self.state))
+    }
+
+    /// Does what a proven caller asks, as far as it may; `None` if the process ends meanwhile.
     async fn judge<W, F>(
         &self,
         proven: &Proven,
         body: Bytes,
         work: W,
-    ) -> Result<Option<Arc<Said>>, TurnedAway>
+    ) -> Result<Option<Arc<KeptResponse>>, Rejection>
     where
-        W: FnOnce(Arc<AppState>, Authentic) -> F + Send + 'static,
+        W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
         F: Future<Output = Response> + Send + 'static,
     {
-        let (door, label) = (self.door, &proven.caller.label);
-        let used_up =
-            |what| TurnedAway::UsedUp(UsedUp { what, by: Owner::Caller(label.as_str().into()) });
-        let works = self.guest.map(|guest| guest.works(label, door.known_callers()));
-        let _busy =
-            works.map(|busy| busy.ok_or_else(|| used_up(CallerBudget::Connections))).transpose()?;
+        let label = &proven.caller.label;
+        let begun = self.connection.map(|one| one.begin_work(label, self.state.known_callers()));
+        let full = || used_up(CallerBudget::Connections, label);
+        let _busy = begun.map(|busy| busy.ok_or_else(full)).transpose()?;
         let allowed = self.purpose.allowed(Some(&proven.caller.rights));
-        let authentic =
-            Authentic { body, deadline: self.deadline, caller: Some(Arc::clone(&proven.caller)) };
-        if !self.purpose.is_judged_once() {
-            allowed?;
-            return Ok(self.set_to_work(authentic, work, |_, _| ()).await);
+        let caller = Some(Arc::clone(&proven.caller));
+        let request = Authenticated { body, deadline: self.deadline, caller };
+        if self.purpose.is_judged_once() {
+            return self.judge_once(proven, allowed, request, work).await;
         }
+        allowed?;
+        Ok(self.run(request, work, |_, _| ()).await)
+    }
+
+    /// The same for a message that is judged once: a repetition gets the answer that the message had.
+    async fn judge_once<W, F>(
+        &self,
+        proven: &Proven,
+        allowed: Result<(), Rejection>,
+        request: Authenticated,
+        work: W,
+    ) -> Result<Option<Arc<KeptResponse>>, Rejection>
+    where
+        W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
+        F: Future<Output = Response> + Send + 'static,
+    {
+        let (state, label) = (self.state, &proven.caller.label);
         self.until_its_time(proven).await;
-        match door.replays.begin(proven, now(door))? {
-            Judging::New(ticket) => {
-                let keep = |said: &Arc<Said>, done: Done| match done {
-                    Done::Judged => ticket.answer(Arc::clone(said), said.body.len()),
-                    Done::Nothing => ticket.give_back(Arc::clone(said)),
-                };
-                if let Err(why) = allowed {
-                    self.note(&why, Some(label));
-                    let said = Said::of(why.into_response()).await;
-                    keep(&said, Done::Judged);
-                    return Ok(Some(said));
+        match state.replays.begin(proven, now(state))? {
+            Judging::New(ticket) => match allowed {
+                Ok(()) => {
+                    let keep = |answer: &Arc<KeptResponse>, work: Work| match work {
+                        Work::Done => ticket.answer(Arc::clone(answer), answer.len()),
+                        Work::Refused => ticket.give_back(Arc::clone(answer)),
+                    };
+                    Ok(self.run(request, work, keep).await)
                 }
-                Ok(self.set_to_work(authentic, work, keep).await)
-            }
+                Err(why) => {
+                    self.note(&why, Some(label));
+                    let answer = KeptResponse::of(why.into_response()).await;
+                    ticket.answer(Arc::clone(&answer), answer.len());
+                    Ok(Some(answer))
+                }
+            },
             Judging::Again(waiting) => {
-                door.metrics.replayed();
+                state.metrics.replayed();
                 match timeout_at(self.deadline, waiting.answer()).await {
-                    Ok(Answered::So(said)) => Ok(Some(said)),
-                    Ok(Answered::Forgotten | Answered::Not) => Err(TurnedAway::AnsweredBefore),
-                    Err(_) => Err(TurnedAway::StillJudged),
+                    Ok(Answered::So(answer)) => Ok(Some(answer)),
+                    Ok(Answered::Forgotten | Answered::Not) => Err(Rejection::AnsweredBefore),
+                    Err(_) => Err(Rejection::StillJudged),
                 }
             }
             // A refusal is one whether or not it can be remembered.
-            Judging::Full => allowed.and(Err(used_up(CallerBudget::Messages))),
+            Judging::Full => allowed.and(Err(used_up(CallerBudget::Messages, label))),
         }
     }
 
@@ -264,64 +282,68 @@ impl Passage<'_> {
     async fn until_its_time(&self, proven: &Proven) {
         let at_ms = proven.at_unix_seconds.saturating_mul(1000);
         let ahead = |now_ms: i64| u64::try_from(at_ms.saturating_sub(now_ms)).ok();
-        while let Some(ms) = ahead(self.door.engine.journal.now_ms()).filter(|ms| *ms > 0) {
+        while let Some(ms) = ahead(self.state.engine.journal.now_ms()).filter(|ms| *ms > 0) {
             sleep(Duration::from_millis(ms)).await;
         }
     }
 
-    /// Does the work in a task of its own, which holds the place until it is done, and tells `keep` of the
-    /// answer. `None` when the process ends meanwhile.
-    async fn set_to_work<W, F>(
+    /// Does the work in a task of its own, which holds the permit until it is done, and tells `keep` of the
+    /// answer. `None` if the process ends meanwhile.
+    async fn run<W, F>(
         &self,
-        authentic: Authentic,
+        request: Authenticated,
         work: W,
-        keep: impl FnOnce(&Arc<Said>, Done) + Send + 'static,
-    ) -> Option<Arc<Said>>
+        keep: impl FnOnce(&Arc<KeptResponse>, Work) + Send + 'static,
+    ) -> Option<Arc<KeptResponse>>
     where
-        W: FnOnce(Arc<AppState>, Authentic) -> F + Send + 'static,
+        W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
         F: Future<Output = Response> + Send + 'static,
     {
-        let caller = authentic.caller.clone();
+        let caller = request.caller.clone();
         let label = caller.as_ref().map(|caller| caller.label.as_str());
-        let budgets = &self.door.budgets;
-        let place = match budgets.place(self.purpose.budget(), label.unwrap_or(ANYBODY)) {
-            Ok(place) => place,
+        let budgets = &self.state.budgets;
+        let permit = match budgets.permit(self.purpose.budget(), label.unwrap_or(ANYBODY)) {
+            Ok(permit) => permit,
             Err(used_up) => {
-                let why = TurnedAway::UsedUp(used_up);
+                let why = Rejection::UsedUp(used_up);
                 self.note(&why, Some(label.unwrap_or(ANYBODY)));
-                let said = Said::of(why.into_response()).await;
-                keep(&said, Done::Nothing);
-                return Some(said);
+                let answer = KeptResponse::of(why.into_response()).await;
+                keep(&answer, Work::Refused);
+                return Some(answer);
             }
         };
-        let working = Arc::clone(self.door);
+        let working = Arc::clone(self.state);
         let judged = async move {
-            let said = Said::of(work(working, authentic).await).await;
-            keep(&said, Done::Judged);
-            drop(place);
-            said
+            let answer = KeptResponse::of(work(working, request).await).await;
+            keep(&answer, Work::Done);
+            drop(permit);
+            answer
         };
-        let done = self.door.engine.tasks.spawn(judged.in_current_span());
+        let done = self.state.engine.tasks.spawn(judged.in_current_span());
         done.await.ok()
     }
 
     /// Counts a request that nothing was done for, under its caller where that is proven, and says so in the log
     /// now and then.
-    fn note(&self, why: &TurnedAway, caller: Option<&str>) {
-        let (metrics, took) = (&self.door.metrics, self.begun.elapsed());
+    fn note(&self, why: &Rejection, caller: Option<&str>) {
+        let (metrics, took) = (&self.state.metrics, self.begun.elapsed());
         if self.purpose == Purpose::Bill {
             let status = why.status().as_u16();
             let caller = caller.unwrap_or(NOBODY).to_owned();
             metrics.billed(&Billed { caller, chain: None, code: 0, status, refused: vec![] }, took);
         }
-        if let TurnedAway::Unauthenticated(why) = why {
+        if let Rejection::Unauthenticated(why) = why {
             metrics.unauthenticated(why.word());
         }
-        if let TurnedAway::UsedUp(UsedUp { what, by }) = why {
+        if let Rejection::UsedUp(UsedUp { what, by }) = why {
             metrics.used_up(what.word(), by.caller().unwrap_or(NOBODY));
         }
-        sampled::turned_away(self.door, why, caller, self.guest);
+        rejection_log::rejected(self.state, why, caller, self.connection);
     }
+}
+
+fn used_up(what: CallerBudget, caller: &str) -> Rejection {
+    Rejection::UsedUp(UsedUp { what, by: Owner::Caller(caller.into()) })
 }
 
 /// Checks that an unsigned request can be from a program of this machine. A page in a browser can make the browser
@@ -356,38 +378,6 @@ fn shutting_down() -> Response {
     HttpReply::NoVerdict(NoVerdict::ShuttingDown).into_response()
 }
 
-fn now(door: &AppState) -> i64 {
-    door.engine.journal.now_ms().div_euclid(1000)
-}
-
-impl Said {
-    async fn of(response: Response) -> Arc<Self> {
-        let (parts, body) = response.into_parts();
-        // It was made from text in memory: there is nothing that could fail.
-        let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
-        // It may be kept for minutes, in as much room as it needs: text grows in twice as much.
-        let body = Bytes::copy_from_slice(&body);
-        let headers = parts.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
-        Arc::new(Self { status: parts.status, headers: headers.collect(), body })
-    }
-
-    fn response(self: &Arc<Self>) -> Response {
-        let mut response = Response::new(Body::from(self.body.clone()));
-        *response.status_mut() = self.status;
-        response.headers_mut().extend(self.headers.iter().cloned());
-        response
-    }
-
-    /// With the proof that it is our answer to that request.
-    fn signed(self: &Arc<Self>, proven: &Proven, now: i64) -> Response {
-        let mut response = self.response();
-        let sign = proven.sign_answer(now, self.status.as_u16(), &self.body);
-        for (name, value) in [(TIMESTAMP_HEADER, now.to_string()), (SIGN_HEADER, sign)] {
-            let name = HeaderName::try_from(name);
-            if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(value)) {
-                response.headers_mut().insert(name, value);
-            }
-        }
-        response
-    }
+fn now(state: &AppState) -> i64 {
+    state.engine.journal.now_ms().div_euclid(1000)
 }

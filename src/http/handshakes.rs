@@ -2,7 +2,7 @@
 //! handshakes.
 
 use super::AppState;
-use super::sampled::no_tls;
+use super::rejection_log::{TlsFailure, no_tls};
 use config::HttpConfig;
 use door::{Handshakes, Terms};
 use host::tls::Tls;
@@ -19,18 +19,18 @@ const CERTIFICATE: &str = "certificate";
 struct PortTerms {
     tls: Arc<Tls>,
     /// Counter of failed handshakes.
-    door: Option<Arc<AppState>>,
+    state: Option<Arc<AppState>>,
 }
 
-/// Returns the handshakes of a door that speaks TLS.
-pub fn handshakes_of(door: &Arc<AppState>) -> Option<Handshakes> {
-    let tls = door.limits.tls.clone()?;
-    Some(Handshakes::new(Arc::new(PortTerms { tls, door: Some(Arc::clone(door)) })))
+/// Returns the handshakes of a port with TLS.
+pub fn handshakes_of(state: &Arc<AppState>) -> Option<Handshakes> {
+    let tls = state.limits.tls.clone()?;
+    Some(Handshakes::new(Arc::new(PortTerms { tls, state: Some(Arc::clone(state)) })))
 }
 
 /// The same where nobody counts.
 pub fn uncounted_handshakes(limits: &HttpConfig) -> Option<Handshakes> {
-    Some(Handshakes::new(Arc::new(PortTerms { tls: limits.tls.clone()?, door: None })))
+    Some(Handshakes::new(Arc::new(PortTerms { tls: limits.tls.clone()?, state: None })))
 }
 
 impl Terms for PortTerms {
@@ -40,11 +40,12 @@ impl Terms for PortTerms {
 
     /// A certificate that is missing or wrong counts as a failed proof.
     fn failed(&self, why: &Error, peer: SocketAddr) {
-        let Some(door) = &self.door else { return };
-        let unproven = matches!(why, Error::NoCertificatesPresented | Error::InvalidCertificate(_));
-        if unproven {
-            door.metrics.unauthenticated(CERTIFICATE);
+        let Some(state) = &self.state else { return };
+        if matches!(why, Error::NoCertificatesPresented | Error::InvalidCertificate(_)) {
+            state.metrics.unauthenticated(CERTIFICATE);
+            no_tls(state, TlsFailure::Certificate, why, peer);
+        } else {
+            no_tls(state, TlsFailure::Handshake, why, peer);
         }
-        no_tls(door, why, peer, unproven);
     }
 }

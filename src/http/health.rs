@@ -3,13 +3,13 @@
 
 use super::AppState;
 use super::instances::shown as shown_instances;
-use super::turned_away::TurnedAway;
+use super::rejection::Rejection;
 use crate::telemetry::classic;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use billing::{BatchId, PlatformChainId};
-use engine::{HeldUp, Lane, LaneSet, SigningLanes};
+use billing::PlatformChainId;
+use engine::{Lane, LaneSet, SigningLanes};
 use host::tls::{Tls, Validity, shown};
 use node::NodeView;
 use serde_json::{Value, json};
@@ -22,22 +22,22 @@ pub(super) async fn live() -> Response {
 
 /// 200 when every lane can take new work and the journal would take a commit; 503 with the reasons
 /// otherwise. A pause is shown and changes nothing: whoever is to resume has to get through.
-pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
-    let set = door.engine.lanes();
+pub(super) async fn ready(State(state): State<Arc<AppState>>) -> Response {
+    let set = state.engine.lanes();
     let lanes = set.chains();
     let chains: Vec<Value> = lanes.iter().map(|lanes| chain(set, lanes)).collect();
-    let now = door.engine.journal.now_ms().div_euclid(1000);
-    let encrypted = door.limits.tls.as_ref();
-    let Itself { journal, let_in } = Itself::of(&door, now);
+    let now = state.engine.journal.now_ms().div_euclid(1000);
+    let encrypted = state.limits.tls.as_ref();
+    let Itself { journal, let_in } = Itself::of(&state, now);
     let up = let_in && journal.is_none() && lanes.iter().all(|lanes| lanes.not_ready().is_empty());
-    let (status, word) = told(up, ("ready", "not ready"));
+    let word = if up { "ready" } else { "not ready" };
     let journal = journal.map_or_else(|| json!("ok"), |problem| json!(problem));
     let tls = encrypted.map(|tls| certificate(tls, now));
-    let instances = shown_instances(&door.engine.journal.instances());
+    let instances = shown_instances(&state.engine.journal.instances());
     let answer = json!({
         "status": word, "journal": journal, "instances": instances, "tls": tls, "chains": chains,
     });
-    body(status, &answer)
+    body(status(up), &answer)
 }
 
 /// The state of the process itself: it tells if the process serves, whatever its chains do.
@@ -50,9 +50,9 @@ struct Itself {
 
 impl Itself {
     /// At `now`, Unix seconds.
-    fn of(door: &AppState, now: i64) -> Self {
-        let journal = door.engine.journal.ready().err().map(|error| error.to_string());
-        let tls = door.limits.tls.as_ref();
+    fn of(state: &AppState, now: i64) -> Self {
+        let journal = state.engine.journal.ready().err().map(|error| error.to_string());
+        let tls = state.limits.tls.as_ref();
         Self { journal, let_in: tls.is_none_or(|tls| tls.validity(now) != Validity::Over) }
     }
 
@@ -63,33 +63,34 @@ impl Itself {
 
 /// 200 while callers reach a process that has the journal, and that would take a commit: what a load balancer asks. A
 /// chain that cannot be billed on takes no other down, and whoever is to resume, or asks the ledger, gets through.
-pub(super) async fn serving(State(door): State<Arc<AppState>>) -> Response {
-    let now = door.engine.journal.now_ms().div_euclid(1000);
-    let itself = Itself::of(&door, now);
-    let tls = door.limits.tls.as_ref().map(|tls| certificate(tls, now));
-    let (status, word) = told(itself.serves(), ("serving", "not serving"));
+pub(super) async fn serving(State(state): State<Arc<AppState>>) -> Response {
+    let now = state.engine.journal.now_ms().div_euclid(1000);
+    let itself = Itself::of(&state, now);
+    let tls = state.limits.tls.as_ref().map(|tls| certificate(tls, now));
+    let status = status(itself.serves());
+    let word = if status.is_success() { "serving" } else { "not serving" };
     let journal = itself.journal.unwrap_or_else(|| "ok".to_owned());
     body(status, &json!({"status": word, "journal": journal, "tls": tls}))
 }
 
 /// 200 while this chain takes new work: `serving`, of one chain.
 pub(super) async fn of_chain(
-    State(door): State<Arc<AppState>>,
+    State(state): State<Arc<AppState>>,
     Path(asked): Path<String>,
 ) -> Response {
-    let set = door.engine.lanes();
+    let set = state.engine.lanes();
     let found = asked.parse().ok().and_then(|id| set.of_chains.get(&PlatformChainId(id)));
     let Some(lanes) = found else {
-        return TurnedAway::NotFound("no chain of this id is configured").into_response();
+        return Rejection::NotFound("no chain of this id is configured").into_response();
     };
-    let now = door.engine.journal.now_ms().div_euclid(1000);
-    let up = Itself::of(&door, now).serves() && lanes.not_ready().is_empty();
-    let (status, word) = told(up, ("ready", "not ready"));
-    body(status, &json!({"status": word, "chain": chain(set, lanes)}))
+    let now = state.engine.journal.now_ms().div_euclid(1000);
+    let up = Itself::of(&state, now).serves() && lanes.not_ready().is_empty();
+    let word = if up { "ready" } else { "not ready" };
+    body(status(up), &json!({"status": word, "chain": chain(set, lanes)}))
 }
 
-fn told(up: bool, (good, bad): (&'static str, &'static str)) -> (StatusCode, &'static str) {
-    if up { (StatusCode::OK, good) } else { (StatusCode::SERVICE_UNAVAILABLE, bad) }
+fn status(up: bool) -> StatusCode {
+    if up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }
 
 /// Until when the certificate of the port is good at `now` (Unix seconds), and what is to be known of it.
@@ -103,8 +104,12 @@ fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
     let (facts, pulse, nodes) = (lane.chain.facts(), lane.pulse(), lane.chain.nodes());
     let all = || set.of_chain(lanes).map(AsRef::as_ref);
     let followers = set.followers_of(facts.id).map(AsRef::as_ref);
-    let troubles: Vec<String> = lanes.not_ready().into_iter().map(|(_, said)| said).collect();
-    let status = if troubles.is_empty() { "ok".to_owned() } else { troubles.join("; ") };
+    let obstacles: Vec<String> = lanes.not_ready().into_iter().map(|(_, said)| said).collect();
+    let held_up = all().flat_map(|lane| lane.batches.held_up());
+    let held_up = held_up.map(|(batch, why)| json!({"batch": batch.0, "why": why.sentence()}));
+    let disputed = all().flat_map(Lane::disputed);
+    let disputed = disputed.map(|(batch, nodes)| json!({"batch": batch.0, "nodes": nodes}));
+    let status = if obstacles.is_empty() { "ok".to_owned() } else { obstacles.join("; ") };
     json!({
         "chainId": facts.id.0,
         "name": facts.name,
@@ -116,8 +121,8 @@ fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
         "paused": lane.paused_since(),
         "retired": !lane.settings.role.signs(),
         "undecided": all().map(|lane| lane.batches.count()).sum::<usize>(),
-        "heldUp": all().flat_map(|lane| lane.batches.held_up()).map(held_up).collect::<Vec<_>>(),
-        "disputed": all().flat_map(Lane::disputed).map(disputed).collect::<Vec<_>>(),
+        "heldUp": held_up.collect::<Vec<_>>(),
+        "disputed": disputed.collect::<Vec<_>>(),
         "following": followers.filter(|lane| !lane.rests()).map(following).collect::<Vec<_>>(),
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
         "trust": lane.chain.trust().sentence(),
@@ -162,25 +167,17 @@ fn node(node: &NodeView) -> Value {
     })
 }
 
-fn held_up((batch, why): (BatchId, HeldUp)) -> Value {
-    json!({"batch": batch.0, "why": why.sentence()})
-}
-
-fn disputed((batch, nodes): (BatchId, Vec<String>)) -> Value {
-    json!({"batch": batch.0, "nodes": nodes})
-}
-
 fn trouble(lane: &Lane) -> Option<String> {
     lane.not_ready().map(|(_, said)| said)
 }
 
 /// Counters and gauges in the text format that Prometheus reads, or as `OpenMetrics` where that is asked for.
-pub(super) async fn metrics(State(door): State<Arc<AppState>>, headers: HeaderMap) -> Response {
-    if let Some(tls) = &door.limits.tls {
-        door.metrics.certificate(tls.until());
+pub(super) async fn metrics(State(state): State<Arc<AppState>>, headers: HeaderMap) -> Response {
+    if let Some(tls) = &state.limits.tls {
+        state.metrics.certificate(tls.until());
     }
-    let webhook = door.webhook.as_deref();
-    readable(door.metrics.render(&door.engine, webhook, door.refusals.as_ref()), &headers)
+    let webhook = state.webhook.as_deref();
+    readable(state.metrics.render(&state.engine, webhook, state.refusals.as_ref()), &headers)
 }
 
 /// A scrape, as whoever asks for it reads it.

@@ -3,7 +3,7 @@
 
 use super::AppState;
 use super::answer::envelope;
-use super::troubles::StandingTrouble;
+use super::obstacles::StandingObstacle;
 use super::{figures, tokens};
 use alloy::primitives::U256;
 use axum::Router;
@@ -85,7 +85,7 @@ struct ChainNumbers {
     coin: &'static str,
     coin_decimals: u8,
     /// Obstacles of the chain.
-    troubles: Vec<StandingTrouble>,
+    obstacles: Vec<StandingObstacle>,
     /// Balance of the chain's accounts, and the part of it that their open transactions may take: wei or sun,
     /// digits in text.
     balance: Option<String>,
@@ -105,7 +105,7 @@ struct LimitNumbers {
 }
 
 impl ChainNumbers {
-    fn of(door: &AppState, set: &LaneSet, lanes: &SigningLanes) -> Self {
+    fn of(state: &AppState, set: &LaneSet, lanes: &SigningLanes) -> Self {
         let facts = lanes.any().chain.facts();
         let vitals: Option<Vec<Vitals>> = lanes.all().map(|lane| lane.chain.vitals()).collect();
         let sum = |of: fn(&Vitals) -> U256| {
@@ -124,9 +124,9 @@ impl ChainNumbers {
                 Family::Evm => "evm",
                 Family::Tvm => "tvm",
             },
-            explorer: door.explorers.get(&facts.id).cloned(),
+            explorer: state.explorers.get(&facts.id).cloned(),
             coin: coin_symbol(facts.family, facts.network),
-            troubles: door.troubles.of(lanes, door.engine.journal.now_ms().div_euclid(1000)),
+            obstacles: state.obstacles.of(lanes, state.engine.journal.now_ms().div_euclid(1000)),
             coin_decimals: facts.family.coin_decimals(),
             balance: sum(|vitals| vitals.balance),
             in_flight: sum(|vitals| vitals.in_flight),
@@ -138,12 +138,16 @@ impl ChainNumbers {
 }
 
 /// `GET /page/numbers`: how the chains stand.
-async fn numbers(State(door): State<Arc<AppState>>) -> Response {
-    let set = door.engine.lanes();
+async fn numbers(State(state): State<Arc<AppState>>) -> Response {
+    let set = state.engine.lanes();
     let numbers = Numbers {
         version: env!("CARGO_PKG_VERSION"),
-        signed: door.callers().is_some(),
-        chains: set.chains().into_iter().map(|lanes| ChainNumbers::of(&door, set, lanes)).collect(),
+        signed: state.callers().is_some(),
+        chains: set
+            .chains()
+            .into_iter()
+            .map(|lanes| ChainNumbers::of(&state, set, lanes))
+            .collect(),
     };
     envelope(StatusCode::OK, 1, "success".to_owned(), numbers)
 }

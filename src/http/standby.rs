@@ -4,7 +4,7 @@
 use super::health::{certificate, live, openapi, readable};
 use super::instances::{shown, state};
 use super::page::file;
-use super::turned_away::TurnedAway;
+use super::rejection::Rejection;
 use crate::telemetry::stands_by;
 use axum::Router;
 use axum::extract::State;
@@ -19,16 +19,16 @@ use journal::{Instance, StandbySight};
 use serde_json::json;
 use std::sync::Arc;
 
-/// The door of a standby.
+/// The state that the handlers of a standby share.
 #[derive(Clone, Debug)]
-pub struct StandbyDoor {
+pub struct StandbyState {
     sight: Arc<StandbySight>,
     page: bool,
     /// The certificate of the port of callers, where that has one.
     tls: Option<Arc<Tls>>,
 }
 
-impl StandbyDoor {
+impl StandbyState {
     /// Of a process that sees this.
     pub fn new(sight: Arc<StandbySight>, limits: &HttpConfig) -> Self {
         Self { sight, page: limits.page, tls: limits.tls.clone() }
@@ -44,28 +44,28 @@ impl StandbyDoor {
             .route("/health/chains/{id}", get(ready))
             .route("/metrics", get(metrics));
         let router = if self.page { router.route("/", get(page)) } else { router };
-        router.fallback(turned_away).with_state(self.clone())
+        router.fallback(rejected).with_state(self.clone())
     }
 }
 
 /// 503: it takes no requests, and says who does.
-async fn ready(State(door): State<StandbyDoor>) -> Response {
-    let (said, instances) = (door.sight.sentence(), shown(&door.sight.instances()));
+async fn ready(State(state): State<StandbyState>) -> Response {
+    let (said, instances) = (state.sight.sentence(), shown(&state.sight.instances()));
     let now = Clock::MACHINE.unix_ms().div_euclid(1000);
-    let tls = door.tls.as_ref().map(|tls| certificate(tls, now));
+    let tls = state.tls.as_ref().map(|tls| certificate(tls, now));
     let told = json!({"status": "standby", "journal": said, "instances": instances, "tls": tls, "chains": []});
     let json = [(header::CONTENT_TYPE, "application/json")];
     (StatusCode::SERVICE_UNAVAILABLE, json, told.to_string()).into_response()
 }
 
-async fn metrics(State(door): State<StandbyDoor>, headers: HeaderMap) -> Response {
-    let until = door.tls.as_ref().map(|tls| tls.until());
-    readable(stands_by(&door.sight, until), &headers)
+async fn metrics(State(state): State<StandbyState>, headers: HeaderMap) -> Response {
+    let until = state.tls.as_ref().map(|tls| tls.until());
+    readable(stands_by(&state.sight, until), &headers)
 }
 
 /// For a person who came to the wrong machine.
-async fn page(State(door): State<StandbyDoor>) -> Response {
-    file("text/html", page_of(&door.sight.sentence(), &door.sight.instances()))
+async fn page(State(state): State<StandbyState>) -> Response {
+    file("text/html", page_of(&state.sight.sentence(), &state.sight.instances()))
 }
 
 /// Builds the page. Text that another machine has written to the server is shown as text, and nothing else.
@@ -90,8 +90,8 @@ fn escaped(text: &str) -> String {
 }
 
 /// 503 with code 0: nothing was signed. A balancer or the caller finds the instance that serves by `/health/ready`.
-async fn turned_away(State(door): State<StandbyDoor>) -> Response {
-    TurnedAway::StandsBy(door.sight.sentence()).into_response()
+async fn rejected(State(state): State<StandbyState>) -> Response {
+    Rejection::StandsBy(state.sight.sentence()).into_response()
 }
 
 #[cfg(test)]

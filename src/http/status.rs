@@ -2,8 +2,8 @@
 
 use super::AppState;
 use super::answer::{HttpReply, envelope, integer, spell_hash};
-use super::guard::{Purpose, pass};
-use super::turned_away::TurnedAway;
+use super::guard::{Purpose, handle_signed};
+use super::rejection::Rejection;
 use alloy::primitives::B256;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -18,14 +18,14 @@ use std::sync::Arc;
 
 /// Answers with every batch that the id names, newest first.
 pub(super) async fn billings(
-    State(door): State<Arc<AppState>>,
+    State(state): State<Arc<AppState>>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    pass(door, request, Purpose::Ask, async move |door, authentic| {
+    handle_signed(state, request, Purpose::Ask, async move |state, authentic| {
         let rights = authentic.caller.as_ref().map(|caller| &caller.rights);
         let Ok(Path(id)) = path else { return NOTHING.into_response() };
-        let mut found = find(&door, id).await;
+        let mut found = find(&state, id).await;
         if let (Ok(found), Some(rights)) = (&mut found, rights) {
             found.retain(|billing| rights.covers_chain(billing.origin.lane.chain));
         }
@@ -34,7 +34,7 @@ pub(super) async fn billings(
             Ok(found) if found.is_empty() => NOTHING.into_response(),
             Ok(found) => {
                 let report: Vec<BillingReport> =
-                    found.iter().map(|billing| report(&door, billing)).collect();
+                    found.iter().map(|billing| report(&state, billing)).collect();
                 envelope(StatusCode::OK, 1, "success".to_owned(), report)
             }
         }
@@ -42,20 +42,20 @@ pub(super) async fn billings(
     .await
 }
 
-const NOTHING: TurnedAway =
-    TurnedAway::NotFound("no billing has this transaction hash, request id or number");
+const NOTHING: Rejection =
+    Rejection::NotFound("no billing has this transaction hash, request id or number");
 
 /// By hash first. A request id may look like a hash, too, and like a billing's number.
-async fn find(door: &AppState, id: String) -> Result<Vec<Billing>, JournalError> {
+async fn find(state: &AppState, id: String) -> Result<Vec<Billing>, JournalError> {
     if let Some(hash) = hash(&id)
-        && let Some(billing) = door.engine.billing_by_hash(hash).await?
+        && let Some(billing) = state.engine.billing_by_hash(hash).await?
     {
         return Ok(vec![billing]);
     }
     let number = id.parse().ok().map(BatchId);
-    let found = door.engine.billings_by_request(id).await?;
+    let found = state.engine.billings_by_request(id).await?;
     match number.filter(|_| found.is_empty()) {
-        Some(number) => Ok(door.engine.journal.billing(number).await?.into_iter().collect()),
+        Some(number) => Ok(state.engine.journal.billing(number).await?.into_iter().collect()),
         None => Ok(found),
     }
 }
@@ -162,9 +162,9 @@ struct Subscription {
 }
 
 /// A batch, as callers are told of it.
-pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
+pub(super) fn report(state: &AppState, billing: &Billing) -> BillingReport {
     let (lane, contract) = (billing.origin.lane, billing.origin.contract);
-    let lanes = door.engine.lanes();
+    let lanes = state.engine.lanes();
     let (running, family) = (lanes.lane(lane), billing.network.family);
     BillingReport {
         tx_hash: spell_hash(family, billing.current().hash()),

@@ -34,19 +34,18 @@ use tokio_util::sync::CancellationToken;
 const CHAIN: PlatformChainId = PlatformChainId(139);
 const SIGNER: Address = Address::repeat_byte(0x51);
 
-/// A door without chains, before a journal of its own.
-struct House {
-    door: Arc<AppState>,
+/// Handlers without chains, before a journal of their own.
+struct TestServer {
+    state: Arc<AppState>,
     _room: TempDir,
 }
 
-impl House {
+impl TestServer {
     fn new() -> Self {
-        Self::serving(true)
+        Self::with(limits())
     }
 
-    /// With a page for operators, or without.
-    fn serving(page: bool) -> Self {
+    fn with(limits: HttpConfig) -> Self {
         let room = tempfile::tempdir().unwrap();
         let path = room.path().join("journal.db");
         Journal::initialise(&path).unwrap();
@@ -60,14 +59,13 @@ impl House {
         };
         let journal = Journal::open(&config).unwrap();
         let engine = Engine::new(LaneSet::default(), journal);
-        let limits = HttpConfig { page, ..limits() };
-        let door = AppState::new(Arc::new(engine), None, limits, None, CancellationToken::new());
-        Self { door: Arc::new(door), _room: room }
+        let state = AppState::new(Arc::new(engine), None, limits, None, CancellationToken::new());
+        Self { state: Arc::new(state), _room: room }
     }
 
     async fn ask(&self, method: Method, path: &str) -> (StatusCode, String) {
         let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
-        let router = TowerToHyperService::new(router(&self.door));
+        let router = TowerToHyperService::new(router(&self.state));
         text(router.call(request).await.unwrap()).await
     }
 
@@ -78,7 +76,7 @@ impl House {
 
     /// Accepts a batch of one subscription.
     async fn accept(&self, request_id: &str, hash: B256) {
-        let journal = &self.door.engine.journal;
+        let journal = &self.state.engine.journal;
         let network = Network { family: Family::Evm, id: 31337 };
         let naming = PeriodNaming::Field("period".to_owned());
         let binding = Binding { chain: CHAIN, network, contract: SIGNER, naming };
@@ -127,7 +125,7 @@ fn limits() -> HttpConfig {
         max_connections: 16,
         max_connections_per_address: 16,
         health_listen: None,
-        page: false,
+        page: true,
         tls: None,
         shutdown_grace: second,
         max_concurrent_requests: 1,
@@ -189,11 +187,11 @@ async fn the_document_describes_every_route_and_no_other() {
     let routed = include_str!("../http.rs").split(".route(\"").skip(1);
     let routed: BTreeSet<&str> = routed.filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!(names(&document["paths"]), routed);
-    let house = House::new();
+    let server = TestServer::new();
     for path in routed {
         let operations = &document["paths"][path];
         for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE] {
-            let (status, body) = house.ask(method.clone(), &path.replace("{id}", "x")).await;
+            let (status, body) = server.ask(method.clone(), &path.replace("{id}", "x")).await;
             let operation = &operations[method.as_str().to_lowercase()];
             if operation.is_null() {
                 assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
@@ -204,13 +202,13 @@ async fn the_document_describes_every_route_and_no_other() {
             }
         }
     }
-    let (status, body) = house.ask_json("/PayTool/billing").await;
+    let (status, body) = server.ask_json("/PayTool/billing").await;
     assert_eq!((status, &body["code"]), (StatusCode::NOT_FOUND, &json!(0)));
 }
 
 #[tokio::test]
 async fn the_document_is_served_and_every_reference_in_it_leads_somewhere() {
-    let (status, served) = House::new().ask_json("/openapi.json").await;
+    let (status, served) = TestServer::new().ask_json("/openapi.json").await;
     assert_eq!((status, &served), (StatusCode::OK, &document()));
     assert_eq!(served["info"]["version"], env!("CARGO_PKG_VERSION"));
     let mut found = vec![];
@@ -336,9 +334,9 @@ async fn every_answer_is_as_the_document_describes_it() {
     assert_eq!(dry["code"], 0, "a rehearsal is not taken for a charge");
     fits(&dry["data"], "DryRun");
 
-    let (_, nothing) = text(HttpReply::TurnedAway(TurnedAway::Slow).into_response()).await;
+    let (_, nothing) = text(HttpReply::Rejected(Rejection::Slow).into_response()).await;
     fits(&serde_json::from_str(&nothing).unwrap(), "NoVerdict");
-    let (status, ready) = House::new().ask_json("/health/ready").await;
+    let (status, ready) = TestServer::new().ask_json("/health/ready").await;
     assert_eq!(status, StatusCode::OK);
     fits(&ready, "Readiness");
 }
@@ -363,10 +361,10 @@ async fn a_repeat_says_what_has_become_of_the_transaction() {
 
 #[tokio::test]
 async fn a_billing_is_found_by_its_hash_and_by_any_request_id() {
-    let house = House::new();
+    let server = TestServer::new();
     let (hash, looks_like_a_hash) = (B256::repeat_byte(0xAA), "bb".repeat(32));
-    house.accept("run/1", hash).await;
-    house.accept(&looks_like_a_hash, B256::repeat_byte(0xCC)).await;
+    server.accept("run/1", hash).await;
+    server.accept(&looks_like_a_hash, B256::repeat_byte(0xCC)).await;
     let bare = hex::encode(hash);
     for (id, subscribe) in [
         (hash.to_string().as_str(), 0xAA),
@@ -374,7 +372,7 @@ async fn a_billing_is_found_by_its_hash_and_by_any_request_id() {
         ("run%2F1", 0xAA),
         (&looks_like_a_hash, 0xCC),
     ] {
-        let (status, found) = house.ask_json(&format!("/PayTool/billings/{id}")).await;
+        let (status, found) = server.ask_json(&format!("/PayTool/billings/{id}")).await;
         assert_eq!(status, StatusCode::OK, "{id}");
         let [report] = &found["data"].as_array().unwrap()[..] else { panic!("{id}: {found}") };
         fits(report, "Report");
@@ -383,7 +381,7 @@ async fn a_billing_is_found_by_its_hash_and_by_any_request_id() {
         assert_eq!(report["subscriptions"][0]["state"], "open");
     }
     for id in [&"dd".repeat(32), "run", "0x", "%ff"] {
-        let (status, found) = house.ask_json(&format!("/PayTool/billings/{id}")).await;
+        let (status, found) = server.ask_json(&format!("/PayTool/billings/{id}")).await;
         assert_eq!((status, &found["data"]), (StatusCode::NOT_FOUND, &Value::Null), "{id}");
         assert_eq!(found["code"], 0);
     }

@@ -3,8 +3,8 @@
 
 use super::AppState;
 use super::answer::{HttpReply, envelope};
-use super::guard::{Authentic, Purpose, pass};
-use super::turned_away::TurnedAway;
+use super::guard::{Authenticated, Purpose, handle_signed};
+use super::rejection::Rejection;
 use alloy::primitives::Address;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -37,31 +37,31 @@ struct ToldUnits {
 }
 
 /// `GET /page/token?chainId=&token=`: for callers with `read`; null where the token does not tell.
-pub(super) async fn token(State(door): State<Arc<AppState>>, request: Request) -> Response {
+pub(super) async fn token(State(state): State<Arc<AppState>>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default().to_owned();
-    pass(door, request, Purpose::Ask, async move |door, Authentic { caller, .. }| {
+    handle_signed(state, request, Purpose::Ask, async move |state, Authenticated { caller, .. }| {
         let read = serde_urlencoded::from_str(&query).map_err(|why| why.to_string());
         let asked: TokenQuery = match read {
             Ok(asked) => asked,
-            Err(why) => return HttpReply::TurnedAway(TurnedAway::Page(why)).into_response(),
+            Err(why) => return HttpReply::Rejected(Rejection::Page(why)).into_response(),
         };
         let chain = PlatformChainId(asked.chain_id);
         if caller.is_some_and(|caller| !caller.rights.covers_chain(chain)) {
-            return HttpReply::TurnedAway(TurnedAway::NotItsChain(chain)).into_response();
+            return HttpReply::Rejected(Rejection::NotItsChain(chain)).into_response();
         }
-        let units = units(&door, chain, &asked.token).await;
+        let units = units(&state, chain, &asked.token).await;
         let told = units.map(|TokenUnits { symbol, decimals }| ToldUnits { symbol, decimals });
         envelope(StatusCode::OK, 1, "success".to_owned(), told)
     })
     .await
 }
 
-async fn units(door: &AppState, chain: PlatformChainId, token: &str) -> Option<TokenUnits> {
-    let lanes = door.engine.lanes();
+async fn units(state: &AppState, chain: PlatformChainId, token: &str) -> Option<TokenUnits> {
+    let lanes = state.engine.lanes();
     let adapter = Arc::clone(&lanes.of_chains.get(&chain)?.any().chain);
     let token = parse_address(adapter.facts().family, token).ok()?;
     {
-        let known = door.tokens.0.lock();
+        let known = state.tokens.0.lock();
         if let Some(told) = known.get(&(chain, token)) {
             return told.clone();
         }
@@ -74,6 +74,6 @@ async fn units(door: &AppState, chain: PlatformChainId, token: &str) -> Option<T
     if let (Some(units), Some(name)) = (&mut told, adapter.policy().token_name(token)) {
         name.clone_into(&mut units.symbol);
     }
-    door.tokens.0.lock().insert((chain, token), told.clone());
+    state.tokens.0.lock().insert((chain, token), told.clone());
     told
 }

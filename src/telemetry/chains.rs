@@ -2,7 +2,7 @@
 
 mod money;
 
-use super::sheet::{Labels, Samples, Sheet};
+use super::scrape::{Labels, Samples, Scrape};
 use alloy::primitives::U256;
 use billing::{Family, PlatformChainId, spell_address};
 use chain::Vitals;
@@ -81,31 +81,31 @@ where
 }
 
 /// Tells everything of chains that is not told of their nodes.
-pub(super) fn tell(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
-    tell_standing(sheet, chains);
-    tell_head(sheet, chains);
-    tell_open(sheet, chains);
-    tell_ends(sheet, chains);
-    money::tell(sheet, chains);
+pub(super) fn tell(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
+    tell_standing(scrape, chains);
+    tell_head(scrape, chains);
+    tell_open(scrape, chains);
+    tell_ends(scrape, chains);
+    money::tell(scrape, chains);
 }
 
-fn tell_standing(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+fn tell_standing(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
     let family = |chain: &ChainNow<'_>| match chain.family {
         Family::Evm => "evm",
         Family::Tvm => "tvm",
     };
-    sheet.gauges(
+    scrape.gauges(
         ("chain_info", "1; what a chain is called, and its family"),
         many(chains, |chain| {
             let name = ("name", chain.lane.chain.facts().name.clone());
             [([of_chain(chain.id), name, ("family", family(chain).to_owned())], 1)]
         }),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("ready", "1 when the chain does what it is there for, as /health/ready says"),
         each(chains, |chain| Some(i64::from(chain.standing.is_empty()))),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("obstacle", "1 for the reason why a chain is not ready"),
         many(chains, |chain| {
             let of = |reason: NotReady| {
@@ -115,24 +115,24 @@ fn tell_standing(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             NotReady::iter().map(of).collect::<Vec<_>>()
         }),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("lane_open", "1 when the chain takes new work"),
         each(chains, |chain| {
             Some(i64::from(chain.signing.all().all(|lane| lane.gate() == Gate::Open)))
         }),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("paused", "1 while the chain is paused: nothing new is signed"),
         each(chains, |chain| Some(i64::from(chain.lane.paused().is_some()))),
     );
-    sheet.floats(
+    scrape.floats(
         ("paused_since_timestamp_seconds", "When a caller paused the chain, Unix time"),
         each(chains, |chain| Some(seconds(chain.lane.journal.paused(chain.id)?.since_ms))),
     );
 }
 
-fn tell_head(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
-    sheet.gauges(
+fn tell_head(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
+    scrape.gauges(
         ("chain_head", "Number of the newest block seen"),
         each(chains, |chain| Some(chain.lane.pulse().map_or(0, |pulse| whole(pulse.head)))),
     );
@@ -142,15 +142,15 @@ fn tell_head(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             Some(Duration::from_secs(time).as_secs_f64())
         })
     };
-    sheet.floats(
+    scrape.floats(
         ("head_timestamp_seconds", "Time of the newest block seen, Unix time"),
         time(|pulse| pulse.head_time),
     );
-    sheet.floats(
+    scrape.floats(
         ("final_timestamp_seconds", "Time of the newest final block seen, Unix time"),
         time(|pulse| pulse.final_time),
     );
-    sheet.floats(
+    scrape.floats(
         ("look_timestamp_seconds", "When the chain was last looked at with success, Unix time"),
         each(chains, |chain| {
             let oldest = chain.vitals.as_ref()?.iter().map(|vitals| vitals.age).max()?;
@@ -160,28 +160,28 @@ fn tell_head(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     );
 }
 
-fn tell_open(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
-    sheet.gauges(
+fn tell_open(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
+    scrape.gauges(
         ("undecided_batches", "Batches that the chain has not decided"),
         each(chains, |chain| Some(count(chain.all().map(|lane| lane.batches.count()).sum()))),
     );
-    sheet.floats(
+    scrape.floats(
         ("newest_batch_timestamp_seconds", "When the newest batch was accepted, Unix time"),
         each(chains, |chain| chain.sum(|tally| tally.accepted_ms).max().map(seconds)),
     );
-    sheet.floats(
+    scrape.floats(
         ("oldest_open_timestamp_seconds", "When the oldest of them was accepted, Unix time"),
         each(chains, |chain| {
             chain.all().filter_map(|lane| lane.batches.oldest_ms()).min().map(seconds)
         }),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("held_up_batches", "Undecided batches that something known keeps from landing"),
         each(chains, |chain| {
             Some(count(chain.all().map(|lane| lane.batches.held_up().len()).sum()))
         }),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("following_batches", "Undecided batches of accounts that only end what they have begun"),
         many(chains, |chain| {
             let of = |lane: &&Arc<Lane>| {
@@ -191,7 +191,7 @@ fn tell_open(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             chain.followers.iter().filter(|lane| !lane.rests()).map(of).collect::<Vec<_>>()
         }),
     );
-    sheet.gauges(
+    scrape.gauges(
         (
             "disputed_batches",
             "Undecided batches of which a node has long told another record than others",
@@ -208,17 +208,17 @@ fn tell_open(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     );
 }
 
-fn tell_ends(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
-    sheet.counters(
+fn tell_ends(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
+    scrape.counters(
         ("batches_accepted", "Batches that were signed and committed"),
         each(chains, |chain| Some(chain.sum(|tally| Some(tally.accepted)).sum())),
     );
-    sheet.counters(
+    scrape.counters(
         ("charges_accepted", "Charges in them"),
         each(chains, |chain| Some(chain.sum(|tally| Some(tally.charges_accepted)).sum())),
     );
     let none = LaneCounts::default();
-    sheet.counters(
+    scrape.counters(
         ("batches_ended", "Batches that final blocks have decided, by how"),
         many(chains, |chain| {
             let of = |state: &&'static str| {
@@ -228,7 +228,7 @@ fn tell_ends(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             none.ended.keys().map(of).collect::<Vec<_>>()
         }),
     );
-    sheet.counters(
+    scrape.counters(
         ("charges", "Charges that final blocks have decided, by how and why"),
         many(chains, |chain| {
             let of = |end: &(&'static str, &'static str)| {
@@ -240,7 +240,7 @@ fn tell_ends(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             none.charges.keys().map(of).collect::<Vec<_>>()
         }),
     );
-    sheet.counters(
+    scrape.counters(
         ("signed_again", "Further transactions that were signed for open batches"),
         many(chains, |chain| {
             let of = |(kind, _): (&engine::SignedAgain, &u64)| {
@@ -250,7 +250,7 @@ fn tell_ends(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             none.signed_again.iter().map(of).collect::<Vec<_>>()
         }),
     );
-    sheet.sums(
+    scrape.sums(
         (
             "fees_paid_coins",
             "What transactions in final blocks have cost, whole coins, by how their batch ended",

@@ -1,7 +1,7 @@
-//! The counters of the door, and the text of a scrape.
+//! The counters of requests, and the text of a scrape.
 
 use super::chains::{self, ChainNow, seconds};
-use super::sheet::Sheet;
+use super::scrape::Scrape;
 use super::webhook::WebhookFigures;
 use super::{instances, journal, nodes};
 use ::journal::Refusals;
@@ -112,8 +112,10 @@ impl Metrics {
     /// Counters at zero, for callers with these labels, these chains, these words for why a signature proves
     /// nothing and for what a caller can use up. The process began at `started_ms`, Unix ms.
     pub fn new(
-        (callers, chains): (&[String], &[PlatformChainId]),
-        (reasons, budgets): (&[&'static str], &[&'static str]),
+        callers: &[String],
+        chains: &[PlatformChainId],
+        reasons: &[&'static str],
+        budgets: &[&'static str],
         started_ms: i64,
     ) -> Self {
         let mut metrics = Self {
@@ -128,7 +130,7 @@ impl Metrics {
             seconds: Histogram::new(SECONDS),
             started_ms,
         };
-        metrics.begin_at_zero(callers, (reasons, budgets));
+        metrics.begin_at_zero(callers, reasons, budgets);
         let registry = &mut metrics.registry;
         let answers = "Billing requests by caller, chain, code and HTTP status";
         registry.register("answers", answers, metrics.answers.clone());
@@ -152,9 +154,10 @@ impl Metrics {
     fn begin_at_zero(
         &self,
         callers: &[String],
-        (reasons, budgets): (&[&'static str], &[&'static str]),
+        reasons: &[&'static str],
+        budgets: &[&'static str],
     ) {
-        let of = |(caller, chain): (&str, &str), (code, status): (u8, u16)| AnswerLabels {
+        let of = |caller: &str, chain: &str, code: u8, status: u16| AnswerLabels {
             caller: caller.to_owned(),
             chain: chain.to_owned(),
             code: code.into(),
@@ -165,19 +168,19 @@ impl Metrics {
         let callers = if callers.is_empty() { nobody.as_slice() } else { callers };
         for caller in callers {
             for chain in &self.chains {
-                for answer in ANSWERED {
-                    begin(of((caller, chain), answer));
+                for (code, status) in ANSWERED {
+                    begin(of(caller, chain, code, status));
                 }
             }
             for status in UNREAD {
-                begin(of((caller, NO_CHAIN), (0, status)));
+                begin(of(caller, NO_CHAIN, 0, status));
             }
             for budget in budgets {
                 drop(self.used_up.get_or_create(&BudgetLabels { budget, caller: caller.clone() }));
             }
         }
         for status in TURNED_AWAY {
-            begin(of((NOBODY, NO_CHAIN), (0, status)));
+            begin(of(NOBODY, NO_CHAIN, 0, status));
         }
         for (chain, code) in self.refusable() {
             drop(self.refusals.get_or_create(&RefusalLabels::of(chain, code)));
@@ -234,7 +237,7 @@ impl Metrics {
         refusals: Option<&Refusals>,
     ) -> String {
         let mut text = String::new();
-        match self.write(&mut text, engine, (webhook, refusals)) {
+        match self.write(&mut text, engine, webhook, refusals) {
             Ok(()) => text,
             Err(error) => format!("# {error}\n# EOF\n"),
         }
@@ -252,23 +255,24 @@ impl Metrics {
         &self,
         text: &mut String,
         engine: &Engine,
-        (webhook, refusals): (Option<&WebhookFigures>, Option<&Refusals>),
+        webhook: Option<&WebhookFigures>,
+        refusals: Option<&Refusals>,
     ) -> fmt::Result {
-        let mut sheet = Sheet::new();
+        let mut scrape = Scrape::new();
         let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
-        sheet.gauges(("build_info", "1; which program this is"), vec![([version], 1)]);
+        scrape.gauges(("build_info", "1; which program this is"), vec![([version], 1)]);
         let started = vec![([], seconds(self.started_ms))];
-        sheet.floats(("start_timestamp_seconds", "When the process began, Unix time"), started);
+        scrape.floats(("start_timestamp_seconds", "When the process began, Unix time"), started);
         let lanes = engine.lanes();
         let chains = ChainNow::of(lanes, engine.journal.now_ms());
-        chains::tell(&mut sheet, &chains);
-        nodes::tell(&mut sheet, &chains);
-        journal::tell(&mut sheet, &engine.journal, refusals);
-        instances::tell(&mut sheet, None, &engine.journal.instances());
-        super::webhook::tell(&mut sheet, webhook);
-        super::otlp::tell(&mut sheet);
+        chains::tell(&mut scrape, &chains);
+        nodes::tell(&mut scrape, &chains);
+        journal::tell(&mut scrape, &engine.journal, refusals);
+        instances::tell(&mut scrape, None, &engine.journal.instances());
+        super::webhook::tell(&mut scrape, webhook);
+        super::otlp::tell(&mut scrape);
         encode_registry(text, &self.registry)?;
-        sheet.write(text)?;
+        scrape.write(text)?;
         encode_eof(text)
     }
 }

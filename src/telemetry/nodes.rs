@@ -1,7 +1,7 @@
 //! The metrics of each node: the uses it is fit for, and the results of its questions.
 
 use super::chains::{ChainNow, of_chain, whole};
-use super::sheet::{Labels, Samples, Sheet};
+use super::scrape::{Labels, Samples, Scrape};
 use billing::PlatformChainId;
 use node::{NodeTraffic, NodeView, State};
 use strum::IntoEnumIterator;
@@ -25,14 +25,14 @@ impl NodeNow {
 }
 
 /// Tells everything of nodes.
-pub(super) fn tell(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+pub(super) fn tell(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
     let of_chain = |chain: &ChainNow<'_>| {
         let (id, adapter) = (chain.id, &chain.lane.chain);
         let pairs = adapter.nodes().into_iter().zip(adapter.traffic());
         pairs.map(move |(view, traffic)| NodeNow { chain: id, view, traffic }).collect::<Vec<_>>()
     };
     let nodes: Vec<NodeNow> = chains.iter().flat_map(of_chain).collect();
-    sheet.gauges(
+    scrape.gauges(
         ("node_up", "1 while a node is used: it answers, keeps up, and was not caught lying"),
         nodes.iter().map(|n| (n.labels(), i64::from(n.view.state == State::Alive))).collect(),
     );
@@ -41,25 +41,25 @@ pub(super) fn tell(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             .map(|state| (node.with("state", state.word()), i64::from(node.view.state == state)))
             .collect::<Vec<_>>()
     };
-    sheet.gauges(
+    scrape.gauges(
         ("node_state", "1 for the state that a node is in"),
         nodes.iter().flat_map(states).collect(),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("node_head", "Number of the newest block that a node told of"),
         nodes.iter().filter_map(|n| Some((n.labels(), whole(n.view.head?)))).collect(),
     );
-    sheet.gauges(
+    scrape.gauges(
         (
             "node_requests_left",
             "Requests that a node's provider may still get at once, of those of a day",
         ),
         nodes.iter().filter_map(|n| Some((n.labels(), whole(n.traffic.left?)))).collect(),
     );
-    tell_traffic(sheet, &nodes);
+    tell_traffic(scrape, &nodes);
 }
 
-fn tell_traffic(sheet: &mut Sheet, nodes: &[NodeNow]) {
+fn tell_traffic(scrape: &mut Scrape, nodes: &[NodeNow]) {
     let (mut answers, mut errors): (Samples<3, _>, Samples<3, u64>) = (Vec::new(), Vec::new());
     for node in nodes {
         for (method, traffic) in &node.traffic.methods {
@@ -67,14 +67,14 @@ fn tell_traffic(sheet: &mut Sheet, nodes: &[NodeNow]) {
             errors.push((node.with("method", method), traffic.unanswered));
         }
     }
-    sheet.durations(("node_answer_seconds", "How long a node took to answer, by method"), answers);
-    sheet.counters(("node_errors", "Questions that a node did not answer, by method"), errors);
+    scrape.durations(("node_answer_seconds", "How long a node took to answer, by method"), answers);
+    scrape.counters(("node_errors", "Questions that a node did not answer, by method"), errors);
     let unanswered = |node: &NodeNow| {
         let reasons = node.traffic.unanswered.iter();
         let of = |(why, count): &(node::NoAnswer, u64)| (node.with("reason", why.word()), *count);
         reasons.map(of).collect::<Vec<_>>()
     };
-    sheet.counters(
+    scrape.counters(
         ("node_unanswered", "Questions that a node did not answer, by why"),
         nodes.iter().flat_map(unanswered).collect(),
     );

@@ -3,7 +3,7 @@
 //! Nothing waits for the receiver: spans queue up to a length, a thread of the library sends them, and what
 //! finds no room or is not taken is counted and lost.
 
-use super::sheet::Sheet;
+use super::scrape::Scrape;
 use async_trait::async_trait;
 use config::{OutboundConfig, TracesConfig};
 use opentelemetry::Context;
@@ -51,14 +51,14 @@ struct SpanFigures {
 static FIGURES: SpanFigures = SpanFigures { sent: AtomicU64::new(0), lost: AtomicU64::new(0) };
 
 /// Tells how many were sent and lost; nothing where none are made.
-pub(super) fn tell(sheet: &mut Sheet) {
+pub(super) fn tell(scrape: &mut Scrape) {
     let count = |word: &str, count: &AtomicU64| {
         ([("result", word.to_owned())], count.load(Ordering::Relaxed))
     };
     let counts = || vec![count("sent", &FIGURES.sent), count("lost", &FIGURES.lost)];
     let counts = if spans::are_sent() { counts() } else { vec![] };
     let help = "Spans of charges, by whether the receiver of [traces] took them";
-    sheet.counters(("spans", help), counts);
+    scrape.counters(("spans", help), counts);
 }
 
 /// The way of spans to their receiver.

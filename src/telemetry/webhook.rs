@@ -1,6 +1,6 @@
 //! The metrics of a webhook.
 
-use super::sheet::Sheet;
+use super::scrape::Scrape;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Counts of one webhook, and how far it is behind.
@@ -17,7 +17,7 @@ pub struct WebhookFigures {
 }
 
 /// Tells everything of it; without one there are names and no values.
-pub(super) fn tell(sheet: &mut Sheet, figures: Option<&WebhookFigures>) {
+pub(super) fn tell(scrape: &mut Scrape, figures: Option<&WebhookFigures>) {
     let sends = figures.map(|figures| {
         let count = |word: &str, count: &AtomicU64| {
             ([("result", word.to_owned())], count.load(Ordering::Relaxed))
@@ -29,9 +29,9 @@ pub(super) fn tell(sheet: &mut Sheet, figures: Option<&WebhookFigures>) {
         ]
     });
     let help = "Posts to the webhook, by outcome";
-    sheet.counters(("webhook_sends", help), sends.unwrap_or_default());
+    scrape.counters(("webhook_sends", help), sends.unwrap_or_default());
     let waiting = figures.map(|figures| figures.waiting_since.load(Ordering::Relaxed));
     let waiting = waiting.filter(|since| *since > 0).map(|since| ([], since));
     let help = "Time of the oldest event that the webhook's receiver has not taken";
-    sheet.gauges(("webhook_waiting_timestamp_seconds", help), waiting.into_iter().collect());
+    scrape.gauges(("webhook_waiting_timestamp_seconds", help), waiting.into_iter().collect());
 }

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod error;
 pub mod full;
 pub mod id;
+mod outgoing;
 pub mod sign;
 pub mod signer;
 pub mod time;

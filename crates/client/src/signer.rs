@@ -13,10 +13,10 @@ pub use status::{BillingStatus, Outcome, SubscriptionStatus};
 use crate::clock::Clock;
 use crate::error::CallError;
 use crate::full::Full;
+use crate::id::{ChainId, SubscriptionId};
 use crate::sign::Credentials;
 use crate::tls::Tls;
 use crate::transport::{Answers, SetupError, Transport, typed};
-use crate::id::{ChainId, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -104,7 +104,8 @@ impl SignerClient {
         self
     }
 
-    /// Speaks TLS as `tls` has it: for a Signer whose certificate an authority of one's own has signed, or that asks for one.
+    /// Speaks TLS as `tls` has it: for a Signer whose certificate an authority of one's own has signed, or that asks for
+    /// one.
     pub fn with_tls(mut self, tls: &Tls) -> Result<Self, SetupError> {
         self.transport = self.transport.with_tls(tls)?;
         Ok(self)
@@ -221,7 +222,7 @@ pub struct ChainControl {
     /// The limits of the policy, in words.
     #[serde(default)]
     pub policy: String,
-    /// What is used up of the day's limits, in words.
+    /// The part of the day's limits that is used up, in words.
     #[serde(default)]
     pub spent_in_words: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! TLS to a peer of one's own: an authority that no system knows, and a certificate for a peer that asks for one.
 
-use crate::transport::cause;
+use crate::outgoing::cause;
 use reqwest::{Certificate, ClientBuilder, Identity};
 use thiserror::Error;
 
@@ -34,8 +34,8 @@ impl Tls {
         self.tried()
     }
 
-    /// Shows this certificate to a peer that asks for one. In one PEM: the certificate, those up to its authority, and its
-    /// key.
+    /// Shows this certificate to a peer that asks for one. In one PEM: the certificate, those up to its authority, and
+    /// its key.
     pub fn with_identity(mut self, pem: &[u8]) -> Result<Self, TlsError> {
         self.identity = Some(Identity::from_pem(pem).map_err(unusable)?);
         self.tried()

@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::{CallError, Refusal};
+pub use crate::outgoing::{cause, client_for};
 use crate::sign::{
     Answered, CLOCK_WINDOW_SECONDS, Credentials, KEY_HEADER, SIGN_HEADER, SIGNER_AHEAD_SECONDS,
     Signable, SignatureError, TIMESTAMP_HEADER, sign, verify_answer,
@@ -9,12 +10,10 @@ use crate::sign::{
 use crate::time::UnixSeconds;
 use crate::tls::Tls;
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
-use reqwest::redirect::Policy;
-use reqwest::{ClientBuilder, Method, Response, Url};
+use reqwest::{Method, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -310,16 +309,6 @@ fn http(base: &str, tls: &Tls) -> Result<reqwest::Client, reqwest::Error> {
     tls.applied(client).build()
 }
 
-/// Follows no redirect, and asks no proxy of the environment the way to this very machine.
-pub fn client_for(url: &str) -> ClientBuilder {
-    let client = reqwest::Client::builder().redirect(Policy::none());
-    let url = Url::parse(url).ok();
-    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-    if is_here { client.no_proxy() } else { client }
-}
-
 /// `{"maxBatch": n}`, which the Signer's refusal of a batch that is too large holds.
 fn max_batch(data: &RawValue) -> Option<usize> {
     #[derive(Deserialize)]
@@ -391,15 +380,6 @@ pub fn base_of(text: &str) -> Result<String, SetupError> {
         return Err(wrong());
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
-}
-
-/// The innermost cause: those around it say which library noticed it, and the address once more.
-pub fn cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    if error.is_timeout() { "no answer in time".to_owned() } else { cause.to_string() }
 }
 
 #[cfg(test)]

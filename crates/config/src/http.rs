@@ -4,7 +4,7 @@ use super::faults::Reported;
 use super::kinds::{flag, memory, path, socket_address, time, whole};
 use super::reader::TableReader;
 use super::{millis, seconds};
-use door::Manners;
+use door::ConnectionPolicy;
 use host::clock::Clock;
 use host::tls::{Tls, TlsFile, TlsFiles};
 use std::net::SocketAddr;
@@ -56,22 +56,22 @@ const OF_HEALTH: usize = 32;
 impl HttpConfig {
     /// Returns the rules for connections on the callers' port: as configured, or as the descriptors of the process
     /// allow.
-    pub fn manners(&self) -> Manners {
-        let manners = Manners {
+    pub fn connection_policy(&self) -> ConnectionPolicy {
+        let connection_policy = ConnectionPolicy {
             connections: self.max_connections,
             of_one: self.max_connections_per_address,
             header_timeout: self.header_timeout,
             write_timeout: self.write_timeout,
             lifetime: self.connection_lifetime,
         };
-        manners.within_descriptors()
+        connection_policy.within_descriptors()
     }
 
     /// The same of a port for machines that look after this one.
-    pub fn health_manners(&self) -> Manners {
+    pub fn health_connection_policy(&self) -> ConnectionPolicy {
         let (header_timeout, write_timeout) = (self.header_timeout, self.write_timeout);
         let lifetime = self.connection_lifetime;
-        Manners {
+        ConnectionPolicy {
             connections: OF_HEALTH,
             of_one: OF_HEALTH,
             header_timeout,

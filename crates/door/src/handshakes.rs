@@ -1,8 +1,8 @@
 //! TLS stands before a head: a handshake has as long as a head has, and so many are under way at once. For one
-//! more, one of whoever has most is given up (`crowd`).
+//! more, one of whoever has most is given up (`eviction`).
 
-use crate::connections::Guest;
-use crate::crowd::Crowd;
+use crate::connections::Connection;
+use crate::eviction::EvictionPool;
 use parking_lot::Mutex;
 use std::fmt;
 use std::net::SocketAddr;
@@ -30,12 +30,12 @@ pub trait Terms: fmt::Debug + Send + Sync {
 #[derive(Clone, Debug)]
 pub struct Handshakes {
     terms: Arc<dyn Terms>,
-    under_way: Arc<Mutex<Crowd>>,
+    under_way: Arc<Mutex<EvictionPool>>,
     most: usize,
 }
 
 /// One that is under way. Not any more when it is dropped.
-struct UnderWay<'a>(&'a Mutex<Crowd>, u64);
+struct UnderWay<'a>(&'a Mutex<EvictionPool>, u64);
 
 impl Handshakes {
     /// By these terms.
@@ -48,30 +48,30 @@ impl Handshakes {
     pub(crate) async fn shake<S>(
         &self,
         stream: S,
-        guest: &mut Guest,
+        connection: &mut Connection,
         patience: Duration,
     ) -> Option<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let (number, go) = {
+        let (number, evicted) = {
             let mut under_way = self.under_way.lock();
-            let joined = under_way.join(guest.owner());
-            while under_way.len() > self.most && under_way.send_off(|_| true, |_| 1).is_some() {}
+            let joined = under_way.insert(connection.owner());
+            while under_way.len() > self.most && under_way.evict(|_| true, |_| 1).is_some() {}
             joined
         };
         let _under_way = UnderWay(&self.under_way, number);
         let accepted = timeout(patience, Box::pin(self.terms.acceptor().accept(stream)));
-        match go.run_until_cancelled(accepted).await?.ok()? {
+        match evicted.run_until_cancelled(accepted).await?.ok()? {
             Ok(stream) => {
                 let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
-                guest.certificate = shown.map(|shown| shown.clone().into_owned());
+                connection.certificate = shown.map(|shown| shown.clone().into_owned());
                 Some(stream)
             }
             Err(error) => {
                 let why = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
                 if let Some(why) = why {
-                    self.terms.failed(why, guest.peer);
+                    self.terms.failed(why, connection.peer);
                 }
                 None
             }
@@ -81,6 +81,6 @@ impl Handshakes {
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.lock().leave(self.1);
+        self.0.lock().remove(self.1);
     }
 }

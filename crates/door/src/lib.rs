@@ -1,20 +1,20 @@
 #![doc = include_str!("../README.md")]
 
-mod arrivals;
 mod connections;
-mod crowd;
+mod eviction;
 mod handshakes;
-mod lines;
-mod manners;
-mod patient;
+mod log_limit;
+mod pending_bodies;
+mod permits;
+mod policy;
 mod serve;
-mod shares;
+mod write_timeout;
 
-pub use arrivals::{Arrivals, NotRead};
-pub use connections::{Busy, Guest};
-pub use crowd::Owner;
+pub use connections::{BusyGuard, Connection};
+pub use eviction::Owner;
 pub use handshakes::{Handshakes, Terms};
-pub use lines::Lines;
-pub use manners::Manners;
+pub use log_limit::LogLimiter;
+pub use pending_bodies::{NotRead, PendingBodies};
+pub use permits::{Permit, Permits};
+pub use policy::ConnectionPolicy;
 pub use serve::serve;
-pub use shares::{Share, Shares};

@@ -1,9 +1,9 @@
 //! Accepts connections until told to stop, then lets every request that has begun finish.
 
-use crate::connections::{Connections, Guest};
+use crate::connections::{Connection, Connections};
 use crate::handshakes::Handshakes;
-use crate::manners::Manners;
-use crate::patient::Patient;
+use crate::policy::ConnectionPolicy;
+use crate::write_timeout::WriteTimeout;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::HeaderValue;
@@ -48,41 +48,44 @@ const LINGER: Duration = Duration::from_millis(250);
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    manners: Manners,
+    policy: ConnectionPolicy,
     handshakes: Option<Handshakes>,
     stop: CancellationToken,
 ) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(manners.header_timeout);
+    http.timer(TokioTimer::new()).header_read_timeout(policy.header_timeout);
     http.max_buf_size(HEAD_BYTES).max_headers(HEADERS);
     let tasks = TaskTracker::new();
-    let connections = Connections::new(manners.connections, manners.of_one);
+    let connections = Connections::new(policy.connections, policy.of_one);
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let Some((stream, peer)) = ready(accepted).await else { continue };
-        while connections.crowded() {
+        while connections.too_many_closing() {
             sleep(A_MOMENT).await;
         }
-        let Some(stay) = connections.admit(peer) else {
+        let Some(open) = connections.admit(peer) else {
             // A client that does not receive this answer finds the connection closed, which says the same.
             if handshakes.is_none() {
                 drop(stream.into_std().and_then(|mut stream| stream.write(FULL)));
             }
             continue;
         };
-        let stream = Patient::new(stream, manners.write_timeout);
-        let closes = Instant::now().checked_add(manners.lifetime);
-        let talk = Talk { http: http.clone(), router: router.clone(), closes, stop: stop.clone() };
+        let stream = WriteTimeout::new(stream, policy.write_timeout);
+        let closes = Instant::now().checked_add(policy.lifetime);
+        let session =
+            HttpSession { http: http.clone(), router: router.clone(), closes, stop: stop.clone() };
         let (handshakes, stop) = (handshakes.clone(), stop.clone());
         tasks.spawn(async move {
-            let mut guest = stay.guest.clone();
+            let mut connection = open.connection.clone();
             let served = async {
-                let Some(handshakes) = handshakes else { return talk.over(stream, guest).await };
-                let shaken = handshakes.shake(stream, &mut guest, manners.header_timeout);
+                let Some(handshakes) = handshakes else {
+                    return session.serve(stream, connection).await;
+                };
+                let shaken = handshakes.shake(stream, &mut connection, policy.header_timeout);
                 if let Some(stream) = stop.run_until_cancelled(shaken).await.flatten() {
-                    talk.over(stream, guest).await;
+                    session.serve(stream, connection).await;
                 }
             };
-            if stay.go().run_until_cancelled(served).await.is_none() {
+            if open.evicted().run_until_cancelled(served).await.is_none() {
                 debug!("a connection was closed to make room for others");
             }
         });
@@ -91,8 +94,8 @@ pub async fn serve(
     tasks.wait().await;
 }
 
-/// The conversation on one connection.
-struct Talk {
+/// The requests and answers on one connection.
+struct HttpSession {
     http: http1::Builder,
     router: Router,
     /// From when on the next answer is the last.
@@ -100,13 +103,13 @@ struct Talk {
     stop: CancellationToken,
 }
 
-impl Talk {
+impl HttpSession {
     /// From the first head to the last answer.
-    async fn over<S>(self, stream: S, guest: Guest)
+    async fn serve<S>(self, stream: S, connection: Connection)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = service(&self.router, guest, (self.closes, &self.stop));
+        let service = service(&self.router, connection, self.closes, &self.stop);
         let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
         let lingered = async {
             self.stop.cancelled().await;
@@ -129,18 +132,19 @@ impl Talk {
 /// connection's time, is the last on its connection.
 fn service(
     router: &Router,
-    guest: Guest,
-    (closes, stop): (Option<Instant>, &CancellationToken),
+    connection: Connection,
+    closes: Option<Instant>,
+    stop: &CancellationToken,
 ) -> impl hyper::service::Service<
     hyper::Request<Incoming>,
     Response = axum::response::Response,
     Error = std::convert::Infallible,
     Future: Send,
 > + use<> {
-    let (router, guest) = (TowerToHyperService::new(router.clone()), Arc::new(guest));
+    let (router, connection) = (TowerToHyperService::new(router.clone()), Arc::new(connection));
     let stop = stop.clone();
     service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(guest.as_ref().clone());
+        request.extensions_mut().insert(connection.as_ref().clone());
         let answer = router.call(Request::from(request.map(axum::body::Body::new)));
         let stop = stop.clone();
         async move {
@@ -186,7 +190,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let second = Duration::from_secs(1);
-        let manners = Manners {
+        let policy = ConnectionPolicy {
             connections: 16,
             of_one: 16,
             header_timeout: Duration::from_secs(10),
@@ -196,7 +200,7 @@ mod tests {
         let router = Router::new().route("/", get(async || "here"));
         let stop = CancellationToken::new();
         let server = TaskTracker::new();
-        server.spawn(serve(listener, router, manners, None, stop.clone()));
+        server.spawn(serve(listener, router, policy, None, stop.clone()));
         let mut stream = TcpStream::connect(address).await.unwrap();
         let first = asked(&mut stream).await;
         assert!(first.contains("200 ok") && !first.contains("connection: close"), "{first}");

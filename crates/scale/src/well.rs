@@ -7,7 +7,7 @@ use alloy::primitives::{Address, U256};
 use axum::serve;
 use config::Config;
 use host::clock::Clock;
-use merchant_signer::app;
+use merchant_signer::app::{self, Machine, Sockets};
 use node::Http;
 use sandbox_chains::chain::{Chain, Header, Settings};
 use sandbox_chains::eth;
@@ -58,7 +58,10 @@ pub(crate) async fn ask(path: &Path, nonces: u64) -> Well {
     );
     let config = Config::from_toml(&config, &[]).unwrap();
     let begun = std::time::Instant::now();
-    let running = app::start(config.clone(), &Http::new(config.outbound)).await.unwrap();
+    let running =
+        app::start(config.clone(), Machine::real(&Http::new(config.outbound)), Sockets::default())
+            .await
+            .unwrap();
     let at = running.address;
     while !get(at, "/health/ready").await.starts_with("HTTP/1.1 200") {
         assert!(begun.elapsed() < Duration::from_mins(5), "{}", get(at, "/health/ready").await);

@@ -18,8 +18,8 @@ use config::{Config, JournalConfig, JournalPlace};
 use http_body_util::BodyExt as _;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
-use journal::{Journal, OpenError, Served, Writer};
-use merchant_signer::app::{Assembled, Machine, StartError, assemble};
+use journal::{Journal, OpenError, Served, Setup, Turn, Writer};
+use merchant_signer::app::{Assembled, Machine, Sockets, StartError, assemble};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -95,13 +95,13 @@ impl Process {
         let fence = Arc::<Fence>::default();
         let fenced = Arc::clone(&fence);
         let starting = tasks.spawn(async move {
-            let open = |place: &JournalPlace| {
+            let open = |place: &JournalPlace, _: Setup| {
                 let file = place.file().expect("a simulated journal is a file");
-                open(file, &shared, life, &writers, &fenced)
+                open(file, &shared, life, &writers, &fenced).map(Turn::Now)
             };
             let machine =
                 Machine { dial: &cable, clock: clock::CLOCK, keys: &stores, journal: &open };
-            assemble(config, machine).await
+            assemble(config, machine, &mut Sockets::default()).await
         });
         let (world, answers) = (Arc::clone(world), Arc::clone(answers));
         Self { world, life, fence, starting: Some(starting), router: None, answers, tasks }

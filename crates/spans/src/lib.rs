@@ -75,8 +75,7 @@ impl FromStr for SpanPlace {
 }
 
 /// A span of somebody else, or of another time.
-fn remote(trace: [u8; 16], span: [u8; 8], sampled: bool) -> Context {
-    let flags = if sampled { TraceFlags::SAMPLED } else { TraceFlags::default() };
+fn remote(trace: [u8; 16], span: [u8; 8], flags: TraceFlags) -> Context {
     let (trace, span) = (TraceId::from_bytes(trace), SpanId::from_bytes(span));
     let context = SpanContext::new(trace, span, flags, true, TraceState::default());
     Context::new().with_remote_span_context(context)
@@ -87,7 +86,7 @@ pub async fn request<W: Future>(name: &'static str, asked: RequestTrace, work: W
     let mut around = Context::new();
     if let Some(tracer) = TRACER.get() {
         if let Some((span, sampled)) = asked.parent {
-            around = remote(asked.id, span, sampled);
+            around = remote(asked.id, span, TraceFlags::default().with_sampled(sampled));
         } else {
             BEGUN.set(Some(TraceId::from_bytes(asked.id)));
         }
@@ -114,7 +113,7 @@ pub async fn within<W: Future>(name: &'static str, work: W) -> W::Output {
 pub async fn after<W: Future>(place: Option<SpanPlace>, name: &'static str, work: W) -> W::Output {
     let mut around = Context::new();
     if let (Some(tracer), Some(place)) = (TRACER.get(), place) {
-        around = remote(place.trace, place.span, true);
+        around = remote(place.trace, place.span, TraceFlags::SAMPLED);
         let span = tracer.start_with_context(name, &around);
         around = around.with_span(span);
     }
@@ -134,7 +133,7 @@ pub fn ended(
     let said = said.into_iter().map(|(key, value)| KeyValue::new(key, value));
     let span = SpanBuilder::from_name(name).with_start_time(began).with_attributes(said);
     // Dropped, it ends.
-    drop(span.start_with_context(tracer, &remote(place.trace, place.span, true)));
+    drop(span.start_with_context(tracer, &remote(place.trace, place.span, TraceFlags::SAMPLED)));
 }
 
 /// Work that goes on with the span that is current now, on whatever task it is done.

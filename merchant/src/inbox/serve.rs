@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use door::{Arrivals, Guest, Manners, NotRead};
+use door::{Connection, ConnectionPolicy, NotRead, PendingBodies};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connections at once, and of one address: a proxy in front is one.
-const MANNERS: Manners = Manners {
+const POLICY: ConnectionPolicy = ConnectionPolicy {
     connections: 512,
     of_one: 512,
     header_timeout: Duration::from_secs(10),
@@ -32,14 +32,14 @@ const MANNERS: Manners = Manners {
 
 /// Serves `router` for ever.
 pub(super) async fn serve(listener: TcpListener, router: Router) {
-    let manners = MANNERS.within_descriptors();
-    door::serve(listener, router, manners, None, CancellationToken::new()).await;
+    let connection_policy = POLICY.within_descriptors();
+    door::serve(listener, router, connection_policy, None, CancellationToken::new()).await;
 }
 
 /// The reception of the bodies of one door.
 #[derive(Clone, Debug)]
 pub(super) struct Reception {
-    arrivals: Arc<Arrivals>,
+    bodies: Arc<PendingBodies>,
     longest: usize,
     /// Name of the callers who prove themselves at this door.
     callers: &'static str,
@@ -54,8 +54,8 @@ impl Reception {
         callers: &'static str,
         refuse: fn(&SignatureError) -> Response,
     ) -> Self {
-        let arrivals = Arc::new(Arrivals::new(longest, TaskTracker::new()));
-        Self { arrivals, longest, callers, refuse }
+        let bodies = Arc::new(PendingBodies::new(longest, TaskTracker::new()));
+        Self { bodies, longest, callers, refuse }
     }
 
     /// Lets a request reach these routes only if its head has the form of a signed one and its body is whole. A
@@ -65,15 +65,15 @@ impl Reception {
     }
 
     /// The body, and of one that is not taken the reason.
-    async fn read(&self, body: Body, guest: Option<&Guest>) -> Result<Bytes, Response> {
+    async fn read(&self, body: Body, connection: Option<&Connection>) -> Result<Bytes, Response> {
         let now = Instant::now();
         let deadline = now.checked_add(BODY_TIMEOUT).unwrap_or(now);
-        self.arrivals.read(body, self.longest, deadline, guest).await.map_err(|why| {
+        self.bodies.read(body, self.longest, deadline, connection).await.map_err(|why| {
             let status = match why {
                 NotRead::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
                 NotRead::Unreadable => StatusCode::BAD_REQUEST,
                 NotRead::Slow => StatusCode::REQUEST_TIMEOUT,
-                NotRead::Crowd(_) => StatusCode::TOO_MANY_REQUESTS,
+                NotRead::Evicted(_) => StatusCode::TOO_MANY_REQUESTS,
             };
             (status, why.to_string()).into_response()
         })
@@ -82,20 +82,20 @@ impl Reception {
 
 async fn receive(State(reception): State<Reception>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
-    let guest = head.extensions.get::<Guest>().cloned();
+    let connection = head.extensions.get::<Connection>().cloned();
     if let Err(why) = judge_head(&presented(&head.headers), SystemClock.now()) {
-        reception.arrivals.discard(body);
+        reception.bodies.discard(body);
         return (reception.refuse)(&why);
     }
-    let body = match reception.read(body, guest.as_ref()).await {
+    let body = match reception.read(body, connection.as_ref()).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
     // The request is at work from here on, and takes as long as the store does.
-    let _busy = guest.as_ref().map(Guest::waits);
+    let _busy = connection.as_ref().map(Connection::mark_busy);
     let answer = next.run(Request::from_parts(head, body.into())).await;
     if answer.status().is_success() {
-        drop(guest.map(|guest| guest.works(reception.callers, 1)));
+        drop(connection.map(|connection| connection.begin_work(reception.callers, 1)));
     }
     answer
 }

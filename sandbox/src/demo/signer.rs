@@ -5,7 +5,7 @@ use super::side::{BILLER, Side};
 use super::{Error, Options, SIGNER_PORT, front};
 use config::Config;
 use journal::Journal;
-use merchant_signer::app::{self, Running};
+use merchant_signer::app::{self, Machine, Running, Sockets};
 use merchant_signer::telemetry;
 use node::Http;
 use sandbox_chains::town::wallet;
@@ -51,7 +51,7 @@ pub(crate) async fn start(
     if !is_installed(place) {
         Journal::create_at(&config.journal, None)?;
     }
-    let running = app::start(config, &Http::default()).await?;
+    let running = app::start(config, Machine::real(&Http::default()), Sockets::default()).await?;
     front::serve(listener, running.address, platform)?;
     Ok((running, address))
 }

@@ -10,7 +10,7 @@ use merchant::signer::{BillingStatus, Family, Outcome, SignerClient};
 use merchant::tls::Tls;
 use merchant::types::{ChainId, Chargeable, PlanId, SubscriptionType};
 use merchant::{CallError, Full};
-use merchant_signer::app;
+use merchant_signer::app::{self, Machine, Sockets};
 use node::Http;
 use parking_lot::Mutex;
 use sandbox_chains::town::wallet;
@@ -248,7 +248,8 @@ impl Signing {
         let text = [before, &config(world, &place), after].concat();
         let config = Config::from_toml(&text, &[]).unwrap();
         Journal::create_at(&config.journal, None).unwrap();
-        let running = app::start(config, &Http::default()).await.unwrap();
+        let running =
+            app::start(config, Machine::real(&Http::default()), Sockets::default()).await.unwrap();
         Self { client: caller(&running, "http"), _place: place, running }
     }
 

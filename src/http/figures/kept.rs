@@ -1,4 +1,5 @@
-//! Slots of figures in which everything is decided: kept, so that a page over a month does not add all of it up each time.
+//! Slots of figures in which everything is decided: kept, so that a page over a month does not add all of it up each
+//! time.
 
 use super::FigureSlot;
 use billing::PlatformChainId;
@@ -34,7 +35,7 @@ impl KeptFigures {
     }
 
     /// Keeps them if nothing in them is open; `now_s` is the time, Unix seconds.
-    pub(super) fn keep(&self, key: FigureKey, slots: &[FigureSlot], (now, now_s): (Instant, i64)) {
+    pub(super) fn keep(&self, key: FigureKey, slots: &[FigureSlot], now: Instant, now_s: i64) {
         let open =
             slots.iter().any(|slot| OPEN.iter().any(|state| slot.states.contains_key(*state)));
         if open || key.2.saturating_add(SETTLED_S) > now_s {
@@ -63,11 +64,11 @@ mod tests {
         let (kept, now) = (KeptFigures::default(), Instant::now());
         let key = |chains| (chains, 0, 100);
         let known = |key, now| kept.of(&key, now).map(|slots| slots.len());
-        let long_ago = (now, 100 + SETTLED_S);
-        kept.keep(key(None), &[slot("charged"), slot("open")], long_ago);
-        kept.keep(key(None), &[slot("charged")], (now, 99 + SETTLED_S));
+        let long_ago = 100 + SETTLED_S;
+        kept.keep(key(None), &[slot("charged"), slot("open")], now, long_ago);
+        kept.keep(key(None), &[slot("charged")], now, 99 + SETTLED_S);
         assert_eq!(known(key(None), now), None, "it may still change");
-        kept.keep(key(None), &[slot("charged"), slot("refused")], long_ago);
+        kept.keep(key(None), &[slot("charged"), slot("refused")], now, long_ago);
         assert_eq!(known(key(None), now), Some(2));
         assert_eq!(known(key(Some(vec![])), now), None, "of others it tells nothing");
         assert_eq!(known(key(None), now + KEPT_FOR), None);

@@ -4,8 +4,8 @@ use super::*;
 
 #[tokio::test]
 async fn the_feed_says_what_is_wrong_with_a_question() {
-    let house = House::new();
-    let nowhere = house.ask_json("/PayTool/events").await.1["data"]["next"].clone();
+    let server = TestServer::new();
+    let nowhere = server.ask_json("/PayTool/events").await.1["data"]["next"].clone();
     let nowhere = nowhere.as_str().unwrap();
     let mut parts: Vec<&str> = nowhere.split('.').collect();
     (parts[2], parts[3]) = ("9", "00000000");
@@ -21,7 +21,7 @@ async fn the_feed_says_what_is_wrong_with_a_question() {
         (format!("after={beyond}"), 409, "in no history"),
         (format!("after={nowhere}"), 200, "success"),
     ] {
-        let (told, body) = house.ask_json(&format!("/PayTool/events?{query}")).await;
+        let (told, body) = server.ask_json(&format!("/PayTool/events?{query}")).await;
         assert_eq!(told.as_u16(), status, "{query}: {body}");
         assert!(body["msg"].as_str().unwrap().contains(words), "{query}: {body}");
     }
@@ -29,10 +29,10 @@ async fn the_feed_says_what_is_wrong_with_a_question() {
 
 #[tokio::test]
 async fn an_event_is_told_as_the_document_describes_it() {
-    let house = House::new();
-    house.accept("one", B256::with_last_byte(1)).await;
-    house.accept("two", B256::with_last_byte(2)).await;
-    let (_, body) = house.ask_json("/PayTool/events?limit=1").await;
+    let server = TestServer::new();
+    server.accept("one", B256::with_last_byte(1)).await;
+    server.accept("two", B256::with_last_byte(2)).await;
+    let (_, body) = server.ask_json("/PayTool/events?limit=1").await;
     let event = &body["data"]["events"][0];
     let document = document();
     for (told, named) in [(event, "Event"), (&event["charges"][0], "EventCharge")] {
@@ -47,20 +47,20 @@ async fn an_event_is_told_as_the_document_describes_it() {
     );
     let next = body["data"]["next"].as_str().unwrap();
     assert_eq!(event["cursor"], next);
-    let (_, body) = house.ask_json(&format!("/PayTool/events?after={next}")).await;
+    let (_, body) = server.ask_json(&format!("/PayTool/events?after={next}")).await;
     let rest = body["data"]["events"].as_array().unwrap();
     assert_eq!((rest.len(), &rest[0]["requestId"]), (1, &json!("two")));
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_longer_than_he_asked_or_than_the_process_lives() {
-    let house = House::new();
+    let server = TestServer::new();
     let began = tokio::time::Instant::now();
-    let (status, body) = house.ask_json("/PayTool/events?wait=25").await;
+    let (status, body) = server.ask_json("/PayTool/events?wait=25").await;
     assert_eq!((status, &body["data"]["events"]), (StatusCode::OK, &json!([])));
     assert_eq!(began.elapsed().as_secs(), 25);
-    house.door.closing.cancel();
+    server.state.closing.cancel();
     let began = tokio::time::Instant::now();
-    house.ask_json("/PayTool/events?wait=25").await;
+    server.ask_json("/PayTool/events?wait=25").await;
     assert_eq!(began.elapsed().as_secs(), 0);
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn the_ledger_says_what_is_wrong_with_a_question() {
-    let house = House::new();
+    let server = TestServer::new();
     for (query, words) in [
         ("subscribeID=1", "unknown field"),
         ("subscribeId=one", "invalid digit"),
@@ -19,11 +19,11 @@ async fn the_ledger_says_what_is_wrong_with_a_question() {
         ("after=1.00000000.1.r7", "another journal"),
         ("after=1.00000000.1.x7", "no cursor"),
     ] {
-        let (status, body) = house.ask_json(&format!("/PayTool/charges?{query}")).await;
+        let (status, body) = server.ask_json(&format!("/PayTool/charges?{query}")).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{query}: {body}");
         assert!(body["msg"].as_str().unwrap().contains(words), "{query}: {body}");
     }
-    let (status, body) = house.ask_json("/PayTool/charges").await;
+    let (status, body) = server.ask_json("/PayTool/charges").await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(body["data"], json!({"charges": [], "next": null}));
 }

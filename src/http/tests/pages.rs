@@ -4,12 +4,12 @@ use super::*;
 
 #[tokio::test]
 async fn unsigned_requests_are_taken_from_programs_and_not_from_pages() {
-    let house = House::new();
+    let server = TestServer::new();
     let ask = async |headers: &[(&str, &str)]| {
         let request = Request::builder().method(Method::POST).uri("/PayTool/control/pause");
         let request =
             headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        let router = TowerToHyperService::new(router(&house.door));
+        let router = TowerToHyperService::new(router(&server.state));
         text(router.call(request.body(Body::empty()).unwrap()).await.unwrap()).await
     };
     for headers in [

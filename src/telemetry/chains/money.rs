@@ -1,35 +1,35 @@
 //! The metrics of the accounts that sign, and of the amounts that they may spend: of a chain, and of each of its
 //! accounts.
 
-use super::{ChainNow, Sheet, each, many, of_chain, ratio, whole};
+use super::{ChainNow, Scrape, each, many, of_chain, ratio, whole};
 use alloy::primitives::U256;
 use chain::{FreeResources, Vitals};
 use engine::Lane;
 use std::sync::Arc;
 
 /// Tells it.
-pub(super) fn tell(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
-    tell_coins(sheet, chains);
-    tell_runway(sheet, chains);
-    tell_accounts(sheet, chains);
+pub(super) fn tell(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
+    tell_coins(scrape, chains);
+    tell_runway(scrape, chains);
+    tell_accounts(scrape, chains);
 }
 
-fn tell_coins(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+fn tell_coins(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
     let sum = |of: fn(&Vitals) -> U256| {
         each(chains, move |chain| {
             let all = chain.vitals.as_ref()?.iter().map(of);
             Some(chain.coins(all.fold(U256::ZERO, U256::saturating_add)))
         })
     };
-    sheet.floats(
+    scrape.floats(
         ("gas_balance_coins", "What the signing accounts hold, whole coins"),
         sum(|vitals| vitals.balance),
     );
-    sheet.floats(
+    scrape.floats(
         ("gas_in_flight_coins", "What open transactions may still take of that, whole coins"),
         sum(|vitals| vitals.in_flight),
     );
-    sheet.floats(
+    scrape.floats(
         ("gas_ordinary_coins", "What an ordinary batch may cost now, whole coins"),
         each(chains, |chain| {
             let dearest = chain.vitals.as_ref()?.iter().map(|vitals| vitals.ordinary).max()?;
@@ -38,12 +38,12 @@ fn tell_coins(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     );
 }
 
-fn tell_runway(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
-    sheet.gauges(
+fn tell_runway(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
+    scrape.gauges(
         ("billings_left", "How many more ordinary batches until an account cannot pay for one"),
         each(chains, |chain| chain.signing.billings_left().map(whole)),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("gas_low", "1 while an account can pay for less than gas_warn_billings"),
         each(chains, |chain| Some(i64::from(!chain.signing.warnings().is_empty()))),
     );
@@ -55,15 +55,15 @@ fn tell_runway(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             Some(whole(free?.into_iter().fold(0, u64::saturating_add)))
         })
     };
-    sheet.gauges(
+    scrape.gauges(
         ("energy_left", "Energy that the accounts can use without paying (TRON)"),
         resources(|free| free.energy),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("bandwidth_left_bytes", "Bandwidth that they can use without paying (TRON)"),
         resources(|free| free.bandwidth),
     );
-    sheet.floats(
+    scrape.floats(
         (
             "limit_headroom_ratio",
             "What is left of a limit of the configuration: 1 all of it, 0 nothing",
@@ -78,11 +78,11 @@ fn tell_runway(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     );
 }
 
-fn tell_accounts(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+fn tell_accounts(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
     let account = |chain: &ChainNow<'_>, lane: &Lane| {
         [of_chain(chain.id), ("account", lane.account().to_owned())]
     };
-    sheet.gauges(
+    scrape.gauges(
         ("account_ready", "1 when a signing account does what it is there for"),
         many(chains, |chain| {
             let of =
@@ -90,7 +90,7 @@ fn tell_accounts(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             chain.signing.all().map(of).collect::<Vec<_>>()
         }),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("account_key", "1; where the key of a signing account is held"),
         many(chains, |chain| {
             let of = |lane: &Arc<Lane>| {
@@ -100,7 +100,7 @@ fn tell_accounts(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             chain.signing.all().filter_map(of).collect::<Vec<_>>()
         }),
     );
-    sheet.gauges(
+    scrape.gauges(
         (
             "account_undecided_batches",
             "Batches of a signing account that the chain has not decided",
@@ -110,7 +110,7 @@ fn tell_accounts(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             chain.signing.all().map(of).collect::<Vec<_>>()
         }),
     );
-    sheet.gauges(
+    scrape.gauges(
         ("account_billings_left", "How many more ordinary batches a signing account can pay for"),
         many(chains, |chain| {
             let of = |lane: &Arc<Lane>| {
@@ -119,7 +119,7 @@ fn tell_accounts(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
             chain.signing.all().filter_map(of).collect::<Vec<_>>()
         }),
     );
-    sheet.floats(
+    scrape.floats(
         ("account_gas_balance_coins", "What a signing account holds, whole coins"),
         many(chains, |chain| {
             let of = |lane: &Arc<Lane>| {

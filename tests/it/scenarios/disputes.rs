@@ -9,7 +9,7 @@ use crate::world::town::{Founding, Town};
 use ::node::Http;
 use config::Config;
 use door::serve;
-use merchant_signer::app::{Assembled, Machine, assemble};
+use merchant_signer::app::{Assembled, Machine, Sockets, assemble};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -61,13 +61,15 @@ impl Inside {
         let key = town.installation.path().join("evm.key");
         let text = text.replace("file:evm.key", &format!("file:{}", key.display()));
         let config = Config::from_toml(&text, &town.installation.environment()).unwrap();
-        let manners = config.http.manners();
-        let signer = assemble(config, Machine::real(&Http::default())).await.unwrap();
+        let policy = config.http.connection_policy();
+        let http = Http::default();
+        let machine = Machine::real(&http);
+        let signer = assemble(config, machine, &mut Sockets::default()).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = TaskTracker::new();
         let (router, stop) = (signer.router.clone(), CancellationToken::new());
-        server.spawn(serve(listener, router, manners, None, stop));
+        server.spawn(serve(listener, router, policy, None, stop));
         Self { signer, url }
     }
 

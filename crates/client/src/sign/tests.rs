@@ -71,7 +71,7 @@ fn vectors() -> Vec<Vector> {
 }
 
 fn shared() -> Vectors {
-    serde_json::from_str(include_str!("../../../docs/vectors/signing.json")).unwrap()
+    serde_json::from_str(include_str!("../../../../docs/vectors/signing.json")).unwrap()
 }
 
 fn first() -> Vector {

@@ -2,8 +2,8 @@
 
 use crate::amount::BaseUnits;
 use crate::full::Full;
-use crate::time::UnixSeconds;
 use crate::id::{ChainId, PlanId, SubscriptionId};
+use crate::time::UnixSeconds;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -37,7 +37,7 @@ impl Case {
 
 #[test]
 fn a_clock_that_is_off_is_told_where_it_explains_a_refusal_and_nowhere_else() {
-    let text = include_str!("../../../docs/vectors/signing.json");
+    let text = include_str!("../../../../docs/vectors/signing.json");
     let Vectors { clocks } = serde_json::from_str(text).unwrap();
     assert!(clocks.len() > 10);
     for case in clocks {

@@ -49,19 +49,39 @@ const COLUMNS: [&str; 41] = [
     "tokenBalance",
 ];
 
+/// The line with the names of the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Header {
+    /// Written first.
+    Written,
+    /// Left out: the lines go on from an earlier page.
+    LeftOut,
+}
+
+impl Header {
+    /// The header of a page behind this cursor.
+    pub fn after<C>(cursor: Option<&C>) -> Self {
+        if cursor.is_none() { Self::Written } else { Self::LeftOut }
+    }
+}
+
 /// A writer of such a file.
 pub fn writer<W: Write>(to: W) -> csv::Writer<W> {
     csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(to)
 }
 
-/// Writes the header line.
-pub fn write_header<W: Write>(sheet: &mut csv::Writer<W>) -> csv::Result<()> {
-    sheet.write_record(COLUMNS)
+/// A writer of the ledger.
+pub fn ledger<W: Write>(to: W, header: Header) -> csv::Result<csv::Writer<W>> {
+    let mut csv = writer(to);
+    if header == Header::Written {
+        csv.write_record(COLUMNS)?;
+    }
+    Ok(csv)
 }
 
 /// Writes a line of the ledger.
-pub fn write_row<W: Write>(sheet: &mut csv::Writer<W>, charge: &ChargeRow) -> csv::Result<()> {
-    sheet.write_record(cells(charge))
+pub fn write_row<W: Write>(to: &mut csv::Writer<W>, charge: &ChargeRow) -> csv::Result<()> {
+    to.write_record(cells(charge))
 }
 
 fn text(value: Option<&str>) -> String {

@@ -16,10 +16,10 @@ const EVERY: Duration = Duration::from_secs(5);
 
 /// Since when which obstacle stands in the way of a chain.
 #[derive(Debug, Default)]
-pub(super) struct Troubles(Mutex<TroublesSeen>);
+pub(super) struct Obstacles(Mutex<ObstaclesSeen>);
 
 #[derive(Debug, Default)]
-struct TroublesSeen {
+struct ObstaclesSeen {
     /// When each was seen first, Unix seconds, and whether it may have begun before.
     since: BTreeMap<(PlatformChainId, &'static str), (i64, bool)>,
     /// The chains of which it was seen since this process began what stands in their way.
@@ -29,7 +29,7 @@ struct TroublesSeen {
 /// One of them.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct StandingTrouble {
+pub(super) struct StandingObstacle {
     obstacle: &'static str,
     said: String,
     /// Unix seconds.
@@ -39,22 +39,23 @@ pub(super) struct StandingTrouble {
     what_to_do: String,
 }
 
-impl Troubles {
+impl Obstacles {
     /// Returns the obstacles of a chain at `now`, Unix seconds.
-    pub(super) fn of(&self, lanes: &SigningLanes, now: i64) -> Vec<StandingTrouble> {
+    pub(super) fn of(&self, lanes: &SigningLanes, now: i64) -> Vec<StandingObstacle> {
         let facts = lanes.any().chain.facts();
         let coin = coin_symbol(facts.family, facts.network);
-        self.note((facts.id, coin), lanes.not_ready(), now)
+        self.note(facts.id, coin, lanes.not_ready(), now)
     }
 
     fn note(
         &self,
-        (chain, coin): (PlatformChainId, &str),
+        chain: PlatformChainId,
+        coin: &str,
         standing: Vec<(NotReady, String)>,
         now: i64,
-    ) -> Vec<StandingTrouble> {
+    ) -> Vec<StandingObstacle> {
         let words: Vec<&str> = standing.iter().map(|(obstacle, _)| obstacle.word()).collect();
-        let TroublesSeen { since, looked_at } = &mut *self.0.lock();
+        let ObstaclesSeen { since, looked_at } = &mut *self.0.lock();
         since.retain(|(of, word), _| *of != chain || words.contains(word));
         let began = (now, !looked_at.contains(&chain));
         if !words.contains(&NotReady::Unseen.word()) {
@@ -64,7 +65,7 @@ impl Troubles {
             let word = obstacle.word();
             let (since, since_at_least) = *since.entry((chain, word)).or_insert(began);
             let what_to_do = advice(obstacle).replace(COIN, coin);
-            StandingTrouble { obstacle: word, said, since, since_at_least, what_to_do }
+            StandingObstacle { obstacle: word, said, since, since_at_least, what_to_do }
         });
         told.collect()
     }
@@ -112,16 +113,16 @@ fn advice(obstacle: NotReady) -> &'static str {
 }
 
 /// Looks until `stop` since when something stands in the way, where there is a page to tell it.
-pub async fn watch_troubles(door: Arc<AppState>, stop: CancellationToken) {
-    if !door.limits.page {
+pub async fn watch_obstacles(state: Arc<AppState>, stop: CancellationToken) {
+    if !state.limits.page {
         return;
     }
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-        let now = door.engine.journal.now_ms().div_euclid(1000);
-        for lanes in door.engine.lanes().chains() {
-            door.troubles.of(lanes, now);
+        let now = state.engine.journal.now_ms().div_euclid(1000);
+        for lanes in state.engine.lanes().chains() {
+            state.obstacles.of(lanes, now);
         }
     }
 }
@@ -132,11 +133,11 @@ mod tests {
 
     #[test]
     fn a_trouble_is_told_with_its_beginning_until_it_is_over() {
-        let troubles = Troubles::default();
+        let obstacles = Obstacles::default();
         let nodes = || (NotReady::Nodes, "no node answers".to_owned());
         let fees = || (NotReady::Fees, "gas is dear".to_owned());
         let told = |chain, standing, now| {
-            let told = troubles.note((PlatformChainId(chain), "POL"), standing, now);
+            let told = obstacles.note(PlatformChainId(chain), "POL", standing, now);
             told.iter().map(|one| (one.obstacle, one.since, one.since_at_least)).collect::<Vec<_>>()
         };
         let unseen = (NotReady::Unseen, "its node has not answered yet".to_owned());
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(told(1, vec![fees()], 40), [("fees", 30, false)]);
         assert_eq!(told(1, vec![nodes()], 50), [("nodes", 50, false)], "it was over in between");
         let starved = vec![(NotReady::GasMoney, "the account 0xA1 holds 0 POL".to_owned())];
-        let starved = troubles.note((PlatformChainId(1), "POL"), starved, 60);
+        let starved = obstacles.note(PlatformChainId(1), "POL", starved, 60);
         assert_eq!(starved[0].what_to_do, "Send POL to the account that the sentence names.");
     }
 }

@@ -10,7 +10,7 @@ use journal::OtherPause;
 
 /// Why a request did not reach the engine. Every variant means: nothing was signed or sent.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TurnedAway {
+pub(super) enum Rejection {
     #[error(transparent)]
     Malformed(#[from] Malformed),
     #[error(transparent)]
@@ -84,13 +84,13 @@ pub(super) enum TurnedAway {
     OtherPause(OtherPause),
 }
 
-impl From<NotRead> for TurnedAway {
+impl From<NotRead> for Rejection {
     fn from(why: NotRead) -> Self {
         match why {
             NotRead::TooLarge { limit } => Self::TooLarge { limit },
             NotRead::Unreadable => Self::Unreadable,
             NotRead::Slow => Self::Slow,
-            NotRead::Crowd(by) => Self::UsedUp(UsedUp { what: CallerBudget::Bodies, by }),
+            NotRead::Evicted(by) => Self::UsedUp(UsedUp { what: CallerBudget::Bodies, by }),
         }
     }
 }
@@ -102,7 +102,7 @@ fn common_name(family: Family) -> &'static str {
     }
 }
 
-impl TurnedAway {
+impl Rejection {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Malformed(_)

@@ -9,38 +9,38 @@ use tokio::time::Instant;
 /// The time during which lines count as written lately.
 const WHILE: Duration = Duration::from_secs(10);
 
-/// Remembers what was written lately.
+/// Counts the lines of each name.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LogLimiter {
     each: u32,
-    lately: Mutex<HashMap<String, Lately>>,
+    windows: Mutex<HashMap<String, RateWindow>>,
 }
 
 #[derive(Debug, Default)]
-struct Lately {
+struct RateWindow {
     since: Option<Instant>,
     written: u32,
     unwritten: u64,
 }
 
-impl Lines {
+impl LogLimiter {
     /// At most so many lines in ten seconds for `each` name.
     pub fn new(each: u32) -> Self {
-        Self { each, lately: Mutex::default() }
+        Self { each, windows: Mutex::default() }
     }
 
     /// Returns the number of lines about `name` that were left out before this one, if this one may be written.
     /// Names are few: those of callers, and one for all strangers.
     pub fn may_write(&self, name: &str) -> Option<u64> {
-        let mut lately = self.lately.lock();
-        if !lately.contains_key(name) {
-            lately.insert(name.to_owned(), Lately::default());
+        let mut windows = self.windows.lock();
+        if !windows.contains_key(name) {
+            windows.insert(name.to_owned(), RateWindow::default());
         }
-        lately.get_mut(name)?.may_write(self.each)
+        windows.get_mut(name)?.may_write(self.each)
     }
 }
 
-impl Lately {
+impl RateWindow {
     fn may_write(&mut self, most: u32) -> Option<u64> {
         if self.since.is_none_or(|since| since.elapsed() >= WHILE) {
             self.since = Some(Instant::now());
@@ -61,7 +61,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn of_many_lines_a_few_are_written_and_the_others_counted_for_each_name() {
-        let lines = Lines::new(10);
+        let lines = LogLimiter::new(10);
         let written = |name: &str| (0..1000).filter(|_| lines.may_write(name).is_some()).count();
         assert_eq!((written("viewer"), written("scheduler")), (10, 10));
         tokio::time::advance(WHILE).await;

@@ -15,7 +15,7 @@ const FEWEST: usize = 16;
 
 /// The number of connections that a port takes, and its timeouts.
 #[derive(Clone, Copy, Debug)]
-pub struct Manners {
+pub struct ConnectionPolicy {
     /// The most connections at once.
     pub connections: usize,
     /// The most of them from one address.
@@ -28,7 +28,7 @@ pub struct Manners {
     pub lifetime: Duration,
 }
 
-impl Manners {
+impl ConnectionPolicy {
     /// The same with as many connections as the descriptors of the process allow.
     #[must_use]
     pub fn within_descriptors(self) -> Self {

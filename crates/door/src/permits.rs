@@ -1,31 +1,31 @@
-//! Places for work: a fixed number for each name. Places that one name has taken are never missed by another.
+//! Permits for work: a fixed number for each name, which no other name can take.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The number of places that each name has taken.
+/// The number of permits that each name has taken.
 #[derive(Debug)]
-pub struct Shares {
+pub struct Permits {
     each: usize,
     taken: Mutex<HashMap<Arc<str>, usize>>,
 }
 
-/// A place. Given back when it is dropped.
+/// A permit; given back when it is dropped.
 #[derive(Debug)]
-pub struct Share {
-    of: Arc<Shares>,
+pub struct Permit {
+    of: Arc<Permits>,
     name: Arc<str>,
 }
 
-impl Shares {
-    /// So many places for `each`.
+impl Permits {
+    /// So many permits for `each` name.
     pub fn new(each: usize) -> Arc<Self> {
         Arc::new(Self { each, taken: Mutex::default() })
     }
 
-    /// A place of `name`. `None`: it has taken all of its own.
-    pub fn take(self: &Arc<Self>, name: &str) -> Option<Share> {
+    /// A permit of `name`. `None`: it has taken all of its own.
+    pub fn take(self: &Arc<Self>, name: &str) -> Option<Permit> {
         let name: Arc<str> = name.into();
         let mut taken = self.taken.lock();
         let its = taken.entry(Arc::clone(&name)).or_default();
@@ -34,11 +34,11 @@ impl Shares {
         }
         *its = its.saturating_add(1);
         drop(taken);
-        Some(Share { of: Arc::clone(self), name })
+        Some(Permit { of: Arc::clone(self), name })
     }
 }
 
-impl Drop for Share {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut taken = self.of.taken.lock();
         let Some(its) = taken.get_mut(&self.name) else { return };
@@ -55,15 +55,15 @@ mod tests {
 
     #[test]
     fn what_one_has_taken_is_not_missed_by_another() {
-        let shares = Shares::new(2);
-        let viewers = [shares.take("viewer"), shares.take("viewer")];
+        let permits = Permits::new(2);
+        let viewers = [permits.take("viewer"), permits.take("viewer")];
         assert!(viewers.iter().all(Option::is_some));
-        assert!(shares.take("viewer").is_none());
-        let operators = shares.take("operator");
+        assert!(permits.take("viewer").is_none());
+        let operators = permits.take("operator");
         assert!(operators.is_some());
         drop(viewers);
-        assert!(shares.take("viewer").is_some(), "given back");
+        assert!(permits.take("viewer").is_some(), "given back");
         drop(operators);
-        assert!(shares.taken.lock().is_empty(), "nobody is remembered who has nothing");
+        assert!(permits.taken.lock().is_empty(), "nobody is remembered who has nothing");
     }
 }

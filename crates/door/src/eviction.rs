@@ -1,4 +1,4 @@
-//! A room that many share, and who has to go when it is full: of whoever has most, not of whoever came first.
+//! Room that many owners share. When it is full, the owner that has most loses an entry, not the one that came first.
 //!
 //! Strangers go before callers. Of strangers the network with the most loses one: by the widest network first,
 //! then by narrower ones inside it, down to one address. Among equals chance decides, so that nobody can
@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// The numbers of address bits that name a network, from the widest to the one that counts as one customer.
+/// The numbers of address bits that name a network, from the widest to the one that counts as one address.
 const NETWORKS_V4: [u32; 4] = [8, 16, 24, 32];
 const NETWORKS_V6: [u32; 4] = [32, 48, 56, 64];
 
@@ -23,14 +23,14 @@ pub enum Owner {
     /// A caller's, by the name that the server knows it by.
     Caller(Arc<str>),
     /// Of somebody at this address who has proven nothing.
-    Stranger(IpAddr),
+    Unproven(IpAddr),
 }
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Caller(name) => write!(f, "caller {name}"),
-            Self::Stranger(address) => write!(f, "strangers near {address}"),
+            Self::Unproven(address) => write!(f, "strangers near {address}"),
         }
     }
 }
@@ -40,89 +40,90 @@ impl Owner {
     pub fn caller(&self) -> Option<&str> {
         match self {
             Self::Caller(name) => Some(name),
-            Self::Stranger(_) => None,
+            Self::Unproven(_) => None,
         }
     }
 }
 
-/// One who is in the room.
+/// Something that takes room.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct PoolEntry {
     pub(crate) owner: Owner,
     /// True if the owner has proven itself here, and is not only known from elsewhere.
     pub(crate) proven: bool,
-    /// The share of the room that the member takes.
+    /// The share of the room that the entry takes.
     pub(crate) weight: usize,
-    /// The number of things being done for the member. The member is not sent off meanwhile.
+    /// The number of things being done for the entry. The entry is not evicted meanwhile.
     pub(crate) busy: usize,
-    /// Cancelled when it is sent off.
-    go: CancellationToken,
+    /// Cancelled when it is evicted.
+    evicted: CancellationToken,
 }
 
-/// A stranger who may go: from where, its number, and how much it has.
+/// An unproven owner's entry that may go: address, number, measure.
 type Idle = (IpAddr, u64, usize);
 
-/// Everybody in the room.
+/// The entries that share the room.
 #[derive(Debug, Default)]
-pub(crate) struct Crowd {
+pub(crate) struct EvictionPool {
     next: u64,
-    members: BTreeMap<u64, Member>,
+    entries: BTreeMap<u64, PoolEntry>,
     chance: RandomState,
 }
 
-impl Crowd {
-    pub(crate) fn join(&mut self, owner: Owner) -> (u64, CancellationToken) {
-        let (number, go) = (self.next, CancellationToken::new());
+impl EvictionPool {
+    pub(crate) fn insert(&mut self, owner: Owner) -> (u64, CancellationToken) {
+        let (number, evicted) = (self.next, CancellationToken::new());
         self.next = number.saturating_add(1);
-        self.members
-            .insert(number, Member { owner, proven: false, weight: 0, busy: 0, go: go.clone() });
-        (number, go)
+        self.entries.insert(
+            number,
+            PoolEntry { owner, proven: false, weight: 0, busy: 0, evicted: evicted.clone() },
+        );
+        (number, evicted)
     }
 
-    /// Removes the member and returns it, unless it was sent off before.
-    pub(crate) fn leave(&mut self, number: u64) -> Option<Member> {
-        self.members.remove(&number)
+    /// Removes the entry and returns it, unless it was evicted before.
+    pub(crate) fn remove(&mut self, number: u64) -> Option<PoolEntry> {
+        self.entries.remove(&number)
     }
 
-    pub(crate) fn member(&mut self, number: u64) -> Option<&mut Member> {
-        self.members.get_mut(&number)
+    pub(crate) fn entry(&mut self, number: u64) -> Option<&mut PoolEntry> {
+        self.entries.get_mut(&number)
     }
 
-    pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
-        self.members.values()
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &PoolEntry> {
+        self.entries.values()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.members.len()
+        self.entries.len()
     }
 
-    /// Sends one of those off who are `meant`, by what each has of what `measure` tells. `None`: something is
-    /// being done for all of them.
-    pub(crate) fn send_off(
+    /// Evicts one entry of those that are `meant`, by what `measure` tells of each. `None`: all of them are busy.
+    pub(crate) fn evict(
         &mut self,
         meant: impl Fn(u64) -> bool,
-        measure: impl Fn(&Member) -> usize,
-    ) -> Option<(u64, Member)> {
+        measure: impl Fn(&PoolEntry) -> usize,
+    ) -> Option<(u64, PoolEntry)> {
         let number = self.victim(meant, measure)?;
-        let member = self.members.remove(&number)?;
-        member.go.cancel();
-        Some((number, member))
+        let entry = self.entries.remove(&number)?;
+        entry.evicted.cancel();
+        Some((number, entry))
     }
 
     fn victim(
         &self,
         meant: impl Fn(u64) -> bool,
-        measure: impl Fn(&Member) -> usize,
+        measure: impl Fn(&PoolEntry) -> usize,
     ) -> Option<u64> {
-        let meant = self.members.iter().filter(|(number, _)| meant(**number));
+        let meant = self.entries.iter().filter(|(number, _)| meant(**number));
         let (mut strangers, mut callers) = (Vec::new(), Vec::new());
-        for (number, member) in meant {
-            let (idle, much) = (member.busy == 0, measure(member));
-            match &member.owner {
-                Owner::Stranger(address) if idle => strangers.push((*address, *number, much)),
-                Owner::Stranger(_) => {}
+        for (number, entry) in meant {
+            let (idle, much) = (entry.busy == 0, measure(entry));
+            match &entry.owner {
+                Owner::Unproven(address) if idle => strangers.push((*address, *number, much)),
+                Owner::Unproven(_) => {}
                 Owner::Caller(name) => {
-                    callers.push(OfCaller { name, number: *number, much, member });
+                    callers.push(OfCaller { name, number: *number, much, entry });
                 }
             }
         }
@@ -150,12 +151,12 @@ impl Crowd {
     }
 }
 
-/// A member that belongs to a caller.
+/// An entry that belongs to a caller.
 struct OfCaller<'a> {
     name: &'a str,
     number: u64,
     much: usize,
-    member: &'a Member,
+    entry: &'a PoolEntry,
 }
 
 /// The oldest that may go, of the caller that has most.
@@ -165,9 +166,9 @@ fn of_whoever_has_most(callers: &[OfCaller<'_>]) -> Option<u64> {
         let total = has.entry(one.name).or_default();
         *total = total.saturating_add(one.much);
     }
-    let idle = callers.iter().filter(|one| one.member.busy == 0);
+    let idle = callers.iter().filter(|one| one.entry.busy == 0);
     let goes = idle.max_by_key(|one| {
-        (has.get(one.name).copied(), one.name, !one.member.proven, Reverse(one.number))
+        (has.get(one.name).copied(), one.name, !one.entry.proven, Reverse(one.number))
     });
     goes.map(|one| one.number)
 }
@@ -188,7 +189,7 @@ fn network(address: IpAddr, level: usize) -> IpAddr {
 }
 
 /// An address, or the network of it that counts as one.
-pub(crate) fn customer(address: IpAddr) -> IpAddr {
+pub(crate) fn counted_address(address: IpAddr) -> IpAddr {
     network(address.to_canonical(), NETWORKS_V4.len().saturating_sub(1))
 }
 
@@ -197,74 +198,77 @@ mod tests {
     use super::*;
 
     fn stranger(ip: &str) -> Owner {
-        Owner::Stranger(customer(ip.parse().unwrap()))
+        Owner::Unproven(counted_address(ip.parse().unwrap()))
     }
 
     fn caller(name: &str) -> Owner {
         Owner::Caller(name.into())
     }
 
-    fn sent_off(crowd: &mut Crowd) -> Option<Owner> {
-        crowd.send_off(|_| true, |_| 1).map(|(_, gone)| gone.owner)
+    fn evicted_owner(pool: &mut EvictionPool) -> Option<Owner> {
+        pool.evict(|_| true, |_| 1).map(|(_, gone)| gone.owner)
     }
 
     #[test]
     fn whoever_has_most_loses_one_by_the_widest_network_first() {
-        let mut crowd = Crowd::default();
+        let mut pool = EvictionPool::default();
         let few = ["10.1.1.1", "10.1.1.1", "10.1.1.1"].map(stranger);
         let spread = ["20.1.1.1", "20.2.1.1", "20.2.1.2", "20.3.1.1"].map(stranger);
         for owner in few.into_iter().chain(spread) {
-            crowd.join(owner);
+            pool.insert(owner);
         }
-        let gone = sent_off(&mut crowd).unwrap();
+        let gone = evicted_owner(&mut pool).unwrap();
         assert!(
             gone == stranger("20.2.1.1") || gone == stranger("20.2.1.2"),
             "20.0.0.0/8 has four, and 20.2.0.0/16 two of them: {gone}"
         );
-        let gone: Vec<_> = (0..2).map(|_| sent_off(&mut crowd).unwrap()).collect();
+        let gone: Vec<_> = (0..2).map(|_| evicted_owner(&mut pool).unwrap()).collect();
         let one_each = gone.iter().filter(|gone| **gone == stranger("10.1.1.1")).count();
         assert_eq!(one_each, 1, "three and three, then two and three: {gone:?}");
     }
 
     #[test]
     fn strangers_go_before_callers_and_of_callers_the_one_with_most() {
-        let mut crowd = Crowd::default();
-        let (first, _) = crowd.join(caller("many"));
-        crowd.join(caller("few"));
-        crowd.join(caller("many"));
-        crowd.join(stranger("10.0.0.1"));
-        assert_eq!(sent_off(&mut crowd), Some(stranger("10.0.0.1")));
-        assert_eq!(sent_off(&mut crowd), Some(caller("many")));
-        assert!(crowd.member(first).is_none(), "its oldest");
+        let mut pool = EvictionPool::default();
+        let (first, _) = pool.insert(caller("many"));
+        pool.insert(caller("few"));
+        pool.insert(caller("many"));
+        pool.insert(stranger("10.0.0.1"));
+        assert_eq!(evicted_owner(&mut pool), Some(stranger("10.0.0.1")));
+        assert_eq!(evicted_owner(&mut pool), Some(caller("many")));
+        assert!(pool.entry(first).is_none(), "its oldest");
     }
 
     #[test]
     fn whoever_is_busy_stays() {
-        let mut crowd = Crowd::default();
-        let (busy, _) = crowd.join(stranger("10.0.0.1"));
-        crowd.member(busy).unwrap().busy = 1;
-        assert_eq!(sent_off(&mut crowd), None);
-        crowd.join(caller("a"));
-        assert_eq!(sent_off(&mut crowd), Some(caller("a")));
+        let mut pool = EvictionPool::default();
+        let (busy, _) = pool.insert(stranger("10.0.0.1"));
+        pool.entry(busy).unwrap().busy = 1;
+        assert_eq!(evicted_owner(&mut pool), None);
+        pool.insert(caller("a"));
+        assert_eq!(evicted_owner(&mut pool), Some(caller("a")));
     }
 
     #[test]
     fn what_counts_is_what_is_measured() {
-        let mut crowd = Crowd::default();
+        let mut pool = EvictionPool::default();
         for _ in 0..3 {
-            crowd.join(stranger("10.0.0.1"));
+            pool.insert(stranger("10.0.0.1"));
         }
-        let (heavy, go) = crowd.join(stranger("20.0.0.1"));
-        crowd.member(heavy).unwrap().weight = 9;
-        let (gone, _) = crowd.send_off(|_| true, |one| one.weight).unwrap();
+        let (heavy, evicted) = pool.insert(stranger("20.0.0.1"));
+        pool.entry(heavy).unwrap().weight = 9;
+        let (gone, _) = pool.evict(|_| true, |one| one.weight).unwrap();
         assert_eq!(gone, heavy);
-        assert!(go.is_cancelled());
+        assert!(evicted.is_cancelled());
     }
 
     #[test]
     fn one_customer_has_one_address_however_it_is_written() {
         for [one, other] in [["2001:db8::1", "2001:db8::ffff:2"], ["10.0.0.1", "::ffff:10.0.0.1"]] {
-            assert_eq!(customer(one.parse().unwrap()), customer(other.parse().unwrap()));
+            assert_eq!(
+                counted_address(one.parse().unwrap()),
+                counted_address(other.parse().unwrap())
+            );
         }
     }
 }

@@ -21,9 +21,9 @@ pub(super) type Named = (&'static str, &'static str);
 
 /// The metrics of one scrape.
 #[derive(Debug)]
-pub(super) struct Sheet(Registry);
+pub(super) struct Scrape(Registry);
 
-impl Sheet {
+impl Scrape {
     pub(super) fn new() -> Self {
         Self(Registry::with_prefix("signer"))
     }
@@ -59,11 +59,12 @@ impl Sheet {
 
     fn register<const N: usize, M>(
         &mut self,
-        (name, help): Named,
+        named: Named,
         rows: impl Iterator<Item = (Labels<N>, M)>,
     ) where
         M: EncodeMetric + TypedMetric + fmt::Debug + Send + Sync + 'static,
     {
+        let (name, help) = named;
         self.0.register(name, help, Series::<N, M>(rows.collect()));
     }
 

@@ -1,5 +1,4 @@
-//! A connection that waits for its reader, but not for ever: one that takes nothing for a while is
-//! closed.
+//! A limit on how long a client may read nothing of its answer.
 
 use std::io::{Error, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -8,17 +7,17 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream whose writes fail once nothing was taken for as long as its patience.
+/// A stream whose writes fail once nothing was taken for as long as the limit.
 #[derive(Debug)]
-pub(crate) struct Patient<S> {
+pub(crate) struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
+    limit: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, waiting: None }
+impl<S> WriteTimeout<S> {
+    pub(crate) fn new(stream: S, limit: Duration) -> Self {
+        Self { stream, limit, waiting: None }
     }
 
     /// Passes on what came of a write, and gives up on one that has waited too long.
@@ -31,14 +30,14 @@ impl<S> Patient<S> {
             self.waiting = None;
             return written;
         }
-        let patience = self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let limit = self.limit;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
         ready!(waiting.as_mut().poll(cx));
         Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "nobody reads what is written")))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -48,7 +47,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -90,7 +89,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reader_who_takes_nothing_is_given_up_and_a_slow_one_is_not() {
         let (near, mut far) = duplex(8);
-        let mut near = Patient::new(near, Duration::from_secs(10));
+        let mut near = WriteTimeout::new(near, Duration::from_secs(10));
         let slow = async {
             for _ in 0..4 {
                 sleep(Duration::from_secs(9)).await;

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 const EVERY: Duration = Duration::from_mins(1);
 
 /// Tells the newest row every minute in which one was written, and once more at the end.
-pub(super) async fn tell(journal: Journal, stop: CancellationToken) {
+pub(super) async fn report(journal: Journal, stop: CancellationToken) {
     let mut minutes = interval(EVERY);
     minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut told = None;

@@ -1,9 +1,9 @@
 //! Bodies on their way in. Until a body is whole nobody knows who sends it, so what such bodies may take is
-//! bounded: their number, their bytes, and the time of each. When there is no room, one of whoever has most has to
-//! go (`crowd`): whoever sends a body as others do is in nobody's way, however many strangers come.
+//! bounded: their number, their bytes, and the time of each. When there is no room, one of the owner with most is
+//! ended (`eviction`): whoever sends a body as others do is in nobody's way, however many strangers come.
 
-use crate::connections::Guest;
-use crate::crowd::{Crowd, Member, Owner};
+use crate::connections::Connection;
+use crate::eviction::{EvictionPool, Owner, PoolEntry};
 use axum::body::{Body, Bytes, HttpBody as _};
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
@@ -42,13 +42,13 @@ pub enum NotRead {
     Slow,
     /// There was no room for all, and it was one of whoever had most.
     #[error("too many bodies are on their way, and most of them are of {0}: send it in one piece")]
-    Crowd(Owner),
+    Evicted(Owner),
 }
 
 /// The bodies that are on their way.
 #[derive(Debug)]
-pub struct Arrivals {
-    under_way: Mutex<UnderWay>,
+pub struct PendingBodies {
+    pending: Mutex<Pending>,
     most: usize,
     most_bytes: usize,
     /// The tasks that read unwanted bodies to their end.
@@ -56,26 +56,26 @@ pub struct Arrivals {
 }
 
 #[derive(Debug, Default)]
-struct UnderWay {
+struct Pending {
     bytes: usize,
-    bodies: Crowd,
+    bodies: EvictionPool,
 }
 
-/// The place of one body. Given up when it is dropped.
-struct Seat<'a> {
-    arrivals: &'a Arrivals,
+/// The room of one body; given up when it is dropped.
+struct Reservation<'a> {
+    of: &'a PendingBodies,
     number: u64,
-    go: CancellationToken,
+    evicted: CancellationToken,
 }
 
-impl Arrivals {
+impl PendingBodies {
     /// Room for bodies of up to `largest` bytes.
     pub fn new(largest: usize, tasks: TaskTracker) -> Self {
         Self { tasks, ..Self::holding(MOST, MOST_BYTES.max(largest.saturating_mul(2))) }
     }
 
     fn holding(most: usize, most_bytes: usize) -> Self {
-        Self { under_way: Mutex::default(), most, most_bytes, tasks: TaskTracker::new() }
+        Self { pending: Mutex::default(), most, most_bytes, tasks: TaskTracker::new() }
     }
 
     /// Reads a whole body of at most `limit` bytes until `deadline`. Of one that is too large the rest is
@@ -85,11 +85,11 @@ impl Arrivals {
         body: Body,
         limit: usize,
         deadline: Instant,
-        guest: Option<&Guest>,
+        connection: Option<&Connection>,
     ) -> Result<Bytes, NotRead> {
         // Without a connection there is no address, and all of those are one.
-        let nowhere = Owner::Stranger(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        self.read_of(guest.map_or(nowhere, Guest::owner), body, limit, deadline).await
+        let nowhere = Owner::Unproven(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        self.read_of(connection.map_or(nowhere, Connection::owner), body, limit, deadline).await
     }
 
     async fn read_of(
@@ -103,9 +103,13 @@ impl Arrivals {
             self.discard(body);
             return Err(NotRead::TooLarge { limit });
         }
-        let seat = self.sit_down(owner.clone());
-        let collected = timeout_at(deadline, collect(&mut body, limit, &seat));
-        let whole = seat.go.run_until_cancelled(collected).await.ok_or(NotRead::Crowd(owner))?;
+        let reservation = self.register(owner.clone());
+        let collected = timeout_at(deadline, collect(&mut body, limit, &reservation));
+        let whole = reservation
+            .evicted
+            .run_until_cancelled(collected)
+            .await
+            .ok_or(NotRead::Evicted(owner))?;
         let whole = whole.map_err(|_| NotRead::Slow)?;
         if let Err(NotRead::TooLarge { .. }) = whole {
             self.discard(body);
@@ -132,50 +136,53 @@ impl Arrivals {
         self.tasks.spawn(timeout(LONGEST_DISCARDING, rest));
     }
 
-    fn sit_down(&self, owner: Owner) -> Seat<'_> {
-        let mut under_way = self.under_way.lock();
-        let (number, go) = under_way.bodies.join(owner);
-        while under_way.bodies.len() > self.most && under_way.send_off(|_| 1) {}
-        drop(under_way);
-        Seat { arrivals: self, number, go }
+    fn register(&self, owner: Owner) -> Reservation<'_> {
+        let mut pending = self.pending.lock();
+        let (number, evicted) = pending.bodies.insert(owner);
+        while pending.bodies.len() > self.most && pending.evict(|_| 1) {}
+        drop(pending);
+        Reservation { of: self, number, evicted }
     }
 }
 
-impl UnderWay {
-    fn send_off(&mut self, measure: impl Fn(&Member) -> usize) -> bool {
-        let gone = self.bodies.send_off(|_| true, measure);
+impl Pending {
+    fn evict(&mut self, measure: impl Fn(&PoolEntry) -> usize) -> bool {
+        let gone = self.bodies.evict(|_| true, measure);
         self.without(gone.as_ref().map(|(_, part)| part));
         gone.is_some()
     }
 
-    /// That part is not here any more.
-    fn without(&mut self, part: Option<&Member>) {
+    /// Subtracts what an entry held.
+    fn without(&mut self, part: Option<&PoolEntry>) {
         self.bytes = self.bytes.saturating_sub(part.map_or(0, |part| part.weight));
     }
 }
 
-impl Seat<'_> {
+impl Reservation<'_> {
     /// So much of it is in memory now.
     fn holds(&self, bytes: usize) {
-        let mut under_way = self.arrivals.under_way.lock();
-        let UnderWay { bytes: all, bodies } = &mut *under_way;
-        let Some(part) = bodies.member(self.number) else { return };
+        let mut pending = self.of.pending.lock();
+        let Pending { bytes: all, bodies } = &mut *pending;
+        let Some(part) = bodies.entry(self.number) else { return };
         *all = all.saturating_add(bytes.saturating_sub(part.weight));
         part.weight = bytes;
-        while under_way.bytes > self.arrivals.most_bytes && under_way.send_off(|part| part.weight) {
-        }
+        while pending.bytes > self.of.most_bytes && pending.evict(|part| part.weight) {}
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        let mut under_way = self.arrivals.under_way.lock();
-        let part = under_way.bodies.leave(self.number);
-        under_way.without(part.as_ref());
+        let mut pending = self.of.pending.lock();
+        let part = pending.bodies.remove(self.number);
+        pending.without(part.as_ref());
     }
 }
 
-async fn collect(body: &mut Body, limit: usize, seat: &Seat<'_>) -> Result<Bytes, NotRead> {
+async fn collect(
+    body: &mut Body,
+    limit: usize,
+    reservation: &Reservation<'_>,
+) -> Result<Bytes, NotRead> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| NotRead::Unreadable)?.into_data() else { continue };
@@ -183,7 +190,7 @@ async fn collect(body: &mut Body, limit: usize, seat: &Seat<'_>) -> Result<Bytes
             return Err(NotRead::TooLarge { limit });
         }
         whole.extend_from_slice(&data);
-        seat.holds(whole.capacity());
+        reservation.holds(whole.capacity());
     }
     Ok(whole.into())
 }
