@@ -2,7 +2,6 @@
 //! and two heads. In every scenario nobody pays twice, nothing stays claimed, and nobody is told that
 //! a transaction is dead which could still land.
 
-mod answers;
 mod cpu;
 mod death;
 mod delivery;
@@ -16,8 +15,8 @@ mod renewed;
 mod reopened;
 mod restored;
 mod room;
-mod secrets;
 mod sightings;
+mod spellings;
 
 pub(super) use proofs::{elect, numbered};
 
