@@ -33,6 +33,7 @@ mod world {
 
 mod beside;
 mod chain_costs;
+mod journal;
 mod load;
 mod split;
 mod stage;
@@ -42,7 +43,7 @@ mod usage;
 
 use beside::Options;
 use load::{Load, run};
-use stage::{Kind, Stage};
+use stage::{Kind, Reads, Stage};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -60,7 +61,8 @@ async fn main() {
     // `-- 100 16` measures that row alone; `-- --memory 200000` what is held after so many requests;
     // `-- --nodes` one node and three; `-- --store` a key in a store that takes its
     // time; `-- --split` keys in a process of their own; `-- --chain-costs` gas and energy of a charge;
-    // `-- --footprint` start and memory at rest.
+    // `-- --footprint` start and memory at rest; `-- --journal 0 1000000`, `-- --journal-questions 1000000` and
+    // `-- --journal-server 10000000` the journal at a size.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
     let has = |flag: &str| arguments.iter().any(|one| one == flag);
@@ -72,6 +74,17 @@ async fn main() {
     }
     if has("--footprint") {
         return footprint().await;
+    }
+    let sizes: Vec<u64> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
+    if has("--journal") {
+        return journal::sizes(&sizes).await;
+    }
+    if has("--journal-questions") {
+        return journal::questions(sizes.first().copied().unwrap_or(1_000_000)).await;
+    }
+    #[cfg(feature = "postgres")]
+    if has("--journal-server") {
+        return journal::server::beside_a_file(sizes.first().copied()).await;
     }
     if has("--chain-costs") {
         return chain_costs::tables().await;
@@ -166,12 +179,12 @@ async fn counts(sizes: &[usize], quick: bool) {
         "{:>6} {:>9} {:>5}  {:>18}  {:>10}  {:>14}  questions",
         "batch", "multicall", "nodes", "sequential trips", "questions", "fsyncs/request"
     );
-    for (multicall, nodes) in [(true, 1), (false, 1), (true, 3)] {
-        if quick && !multicall {
+    for (reads, nodes) in [(Reads::Together, 1), (Reads::Apart, 1), (Reads::Together, 3)] {
+        if quick && reads == Reads::Apart {
             continue;
         }
         for size in sizes.iter().copied() {
-            let stage = Stage::counting(500, multicall, nodes).await;
+            let stage = Stage::counting(500, reads, nodes).await;
             let signer = stage.signer().await;
             let bill = |period| stage.batch(size, period);
             // The first request opens connections and warms caches.
@@ -193,7 +206,7 @@ async fn counts(sizes: &[usize], quick: bool) {
                 }
             }
             let asked = fewest.unwrap_or_default();
-            print_counts(size, (multicall, nodes), &asked, fsyncs, rounds);
+            print_counts(size, reads, nodes, &asked, fsyncs, rounds);
         }
     }
 }
@@ -201,7 +214,8 @@ async fn counts(sizes: &[usize], quick: bool) {
 /// A row of [`counts`], for either family.
 fn print_counts(
     size: usize,
-    (multicall, nodes): (bool, usize),
+    reads: Reads,
+    nodes: usize,
     asked: &[world::proxy::Asked],
     fsyncs: Option<stage::Fsyncs>,
     rounds: usize,
@@ -215,7 +229,8 @@ fn print_counts(
     };
     let names: Vec<_> = asked.iter().map(name).collect();
     println!(
-        "{size:>6} {multicall:>9} {nodes:>5}  {:>18}  {:>10}  {fsyncs:>14}  {}",
+        "{size:>6} {:>9} {nodes:>5}  {:>18}  {:>10}  {fsyncs:>14}  {}",
+        reads == Reads::Together,
         sequential_round_trips(asked),
         asked.len(),
         names.join(", ")

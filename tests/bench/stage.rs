@@ -30,6 +30,13 @@ impl Kind {
     }
 }
 
+/// How the Signer reads from contracts: through a multicall or one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    Together,
+    Apart,
+}
+
 pub(crate) struct Stage {
     pub(crate) anvil: Anvil,
     /// One for each node that the Signer knows.
@@ -46,23 +53,23 @@ impl Stage {
     /// The Signer speaks to the node directly.
     pub(crate) async fn set(users: usize, keys: &str) -> Self {
         let usual = "poll_interval = \"1s\"\nrebroadcast_interval = \"10s\"";
-        Self::build(users, &format!("{usual}\n{keys}"), true, 0).await
+        Self::build(users, &format!("{usual}\n{keys}"), Reads::Together, 0).await
     }
 
     /// The Signer speaks to so many nodes through proxies that count, and looks at the head so rarely
     /// that a request is alone on the wire.
-    pub(crate) async fn counting(users: usize, multicall: bool, nodes: usize) -> Self {
-        Self::build(users, "poll_interval = \"60s\"", multicall, nodes).await
+    pub(crate) async fn counting(users: usize, reads: Reads, nodes: usize) -> Self {
+        Self::build(users, "poll_interval = \"60s\"", reads, nodes).await
     }
 
     /// The Signer speaks to so many nodes through proxies, and looks at the head as usual.
     pub(crate) async fn through_proxies(users: usize, nodes: usize) -> Self {
-        Self::build(users, "poll_interval = \"1s\"\nrebroadcast_interval = \"10s\"", true, nodes)
-            .await
+        let usual = "poll_interval = \"1s\"\nrebroadcast_interval = \"10s\"";
+        Self::build(users, usual, Reads::Together, nodes).await
     }
 
     /// `nodes` counts proxies between the Signer and the chain; none when it speaks to it directly.
-    async fn build(users: usize, keys: &str, multicall: bool, nodes: usize) -> Self {
+    async fn build(users: usize, keys: &str, reads: Reads, nodes: usize) -> Self {
         let gas = ["--gas-limit", "300000000", "--order", "fifo"].map(str::to_owned).to_vec();
         let anvil = Anvil::with(Options { mining: Mining::EverySeconds(1), extra: gas }).await;
         anvil.set_automine(true).await;
@@ -71,7 +78,10 @@ impl Stage {
         let arguments = (token, somebody("payee")).abi_encode();
         let contract = deploy(&rpc, "PlainCharge", arguments).await;
         let deployed = deploy(&rpc, "Multicall3", vec![]).await;
-        let multicall = if multicall { deployed } else { Address::repeat_byte(0xEE) };
+        let multicall = match reads {
+            Reads::Together => deployed,
+            Reads::Apart => Address::repeat_byte(0xEE),
+        };
         let users: Vec<_> = (0..users)
             .map(|n| (keccak256(format!("user {n}")), somebody(&format!("user {n}"))))
             .collect();

@@ -2,7 +2,7 @@
 //! three doors that counts.
 
 use crate::print_counts;
-use crate::stage::Fsyncs;
+use crate::stage::{Fsyncs, Reads};
 use crate::world::anvil::{Family, Mining};
 use crate::world::proxy::{Asked, sequential_round_trips};
 use crate::world::town::{Founding, Town};
@@ -15,19 +15,19 @@ const ROUNDS: usize = 10;
 /// Round trips and fsyncs of single requests, with the head's figures already known.
 pub(crate) async fn counts() {
     println!("the same on TRON:");
-    for multicall in [true, false] {
+    for reads in [Reads::Together, Reads::Apart] {
         for size in [1, 10, 50] {
-            row(size, multicall).await;
+            row(size, reads).await;
         }
     }
 }
 
-async fn row(size: usize, multicall: bool) {
+async fn row(size: usize, reads: Reads) {
     let mut town = Town::with(Founding {
         family: Family::Tron,
         mining: Mining::OnRequest,
         people: u64::try_from(size * (ROUNDS + 1)).unwrap(),
-        multicall,
+        multicall: reads == Reads::Together,
         chain_keys: "poll_interval = \"60s\"".to_owned(),
         behind: Duration::from_secs(5),
         ..Founding::default()
@@ -52,5 +52,5 @@ async fn row(size: usize, multicall: bool) {
             fewest = Some(asked);
         }
     }
-    print_counts(size, (multicall, 1), &fewest.unwrap_or_default(), fsyncs, ROUNDS);
+    print_counts(size, reads, 1, &fewest.unwrap_or_default(), fsyncs, ROUNDS);
 }

@@ -1,12 +1,12 @@
 //! A journal of one lane, whose batches are accepted and charged as the Signer's are.
 
-use crate::sample::Sample;
+use super::Sample;
 use alloy::primitives::{Address, B256, U256, keccak256};
 use billing::{
-    AskedBy, Attempt, BatchId, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
-    ChargeTerms, Denomination, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period,
-    PeriodNaming, PlanId, PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord,
-    UserHash, Verdict,
+    AskedBy, Attempt, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey, ChargeTerms,
+    Denomination, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period, PeriodNaming,
+    PlanId, PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord, UserHash,
+    Verdict,
 };
 use config::JournalConfig;
 use futures_util::future::join_all;
@@ -16,18 +16,18 @@ use journal::{
 use policy::{Count, Unit};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Each is charged once in every period.
-pub(crate) const SUBSCRIPTIONS: u64 = 100_000;
+pub(super) const SUBSCRIPTIONS: u64 = 100_000;
 
 /// When the first batch was accepted, Unix ms: the first minute of 2026. A million charges take a month.
-pub(crate) const START_MS: i64 = 1_767_225_600_000;
-pub(crate) const PER_DAY_MS: i64 = 86_400_000;
+pub(super) const START_MS: i64 = 1_767_225_600_000;
+pub(super) const PER_DAY_MS: i64 = 86_400_000;
 const PER_BATCH_MS: i64 = 26_000;
 
 /// Of each charge, in base units.
-pub(crate) const AMOUNT: U256 = U256::from_limbs([10_000_000, 0, 0, 0]);
+pub(super) const AMOUNT: U256 = U256::from_limbs([10_000_000, 0, 0, 0]);
 
 /// Number of charges in a batch that is there before anything is measured.
 const USUAL: u64 = 10;
@@ -35,47 +35,21 @@ const USUAL: u64 = 10;
 /// Number of those batches that wait for one commit together.
 const TOGETHER: u64 = 64;
 
-pub(crate) const LANE: LaneId =
-    LaneId { chain: PlatformChainId(139), signer: Address::repeat_byte(0x51) };
-pub(crate) const CONTRACT: Address = Address::repeat_byte(0xC0);
+const LANE: LaneId = LaneId { chain: PlatformChainId(139), signer: Address::repeat_byte(0x51) };
+const CONTRACT: Address = Address::repeat_byte(0xC0);
 const TOKEN: Address = Address::repeat_byte(0x70);
 
 type Batch = Slot<Durable<Attempt>>;
 
-/// Which wallets pay.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Payers {
-    /// Each customer's own, always the same.
-    Usual,
-    /// One for each charge, that never paid before.
-    New,
-    /// Nobody tells.
-    Untold,
-}
-
-impl Payers {
-    fn pay(self, item: Item, n: u64) -> Item {
-        let wallet = match self {
-            Self::Usual => item.terms.wallet,
-            Self::New => Some(Address::from_word(keccak256((!n).to_be_bytes()))),
-            Self::Untold => None,
-        };
-        Item { terms: ChargeTerms { wallet, ..item.terms }, ..item }
-    }
-}
-
-pub(crate) struct Book {
-    /// Which wallets pay from now on.
-    pub(crate) payers: Payers,
+pub(super) struct Book {
     journal: Journal,
     /// The next position, which tells what is charged next, too.
     position: u64,
     charges: u64,
-    begun_at: u64,
 }
 
 impl Book {
-    pub(crate) fn config(path: &Path) -> JournalConfig {
+    pub(super) fn config(path: &Path) -> JournalConfig {
         JournalConfig {
             path: path.to_owned(),
             mark_path: None,
@@ -86,12 +60,12 @@ impl Book {
         }
     }
 
-    pub(crate) fn journal(&self) -> Journal {
+    pub(super) fn journal(&self) -> Journal {
         self.journal.clone()
     }
 
     /// Commits of 100 charges, one after the other, until something is done, and so many at least.
-    pub(crate) async fn commits(&mut self, done: &AtomicBool, least: u64) -> Sample {
+    pub(super) async fn commits(&mut self, done: &AtomicBool, least: u64) -> Sample {
         let mut sample = Sample::default();
         let mut count = 0;
         while count < least || !done.load(Ordering::Relaxed) {
@@ -103,12 +77,12 @@ impl Book {
     }
 
     /// Takes the journal up as a start of the Signer does.
-    pub(crate) async fn open(path: &Path) -> Self {
+    pub(super) async fn open(path: &Path) -> Self {
         Self::take_up(Journal::open(&Self::config(path)).unwrap()).await
     }
 
     /// The same of one that is open.
-    pub(crate) async fn take_up(journal: Journal) -> Self {
+    pub(super) async fn take_up(journal: Journal) -> Self {
         let network = Network { family: Family::Evm, id: 31337 };
         let naming = PeriodNaming::Field("period".to_owned());
         let binding = Binding { chain: LANE.chain, network, contract: CONTRACT, naming };
@@ -128,38 +102,25 @@ impl Book {
             }
             None => 0,
         };
-        let payers = Payers::Usual;
-        let book = Self { payers, journal, position, charges, begun_at: position };
+        let book = Self { journal, position, charges };
         for batch in open {
             book.settle(&batch).await;
         }
         book
     }
 
-    /// Returns the number of batches so far.
-    pub(crate) fn batches(&self) -> u64 {
-        self.position
-    }
-
-    pub(crate) async fn close(self) -> Duration {
-        let begun = Instant::now();
+    pub(super) async fn close(self) {
         self.journal.close().await;
-        begun.elapsed()
-    }
-
-    /// Returns true if the journal was empty when it was opened.
-    pub(crate) fn is_new(&self) -> bool {
-        self.begun_at == 0
     }
 
     /// Fills it; tells how many claims it has.
-    pub(crate) async fn grow_to(&mut self, claims: u64) -> u64 {
+    pub(super) async fn grow_to(&mut self, claims: u64) -> u64 {
         while self.charges + USUAL * TOGETHER <= claims {
             let proposals: Vec<_> = (0..TOGETHER).map(|_| self.next(USUAL)).collect();
             let accepted = proposals.into_iter().map(|proposal| self.journal.accept(proposal));
             let batches: Vec<_> =
                 join_all(accepted).await.into_iter().map(Result::unwrap).collect();
-            join_all(batches.iter().map(|batch| self.end(batch))).await;
+            join_all(batches.iter().map(|batch| self.settle(batch))).await;
         }
         self.charges
     }
@@ -167,7 +128,7 @@ impl Book {
     /// The next batch, of so many charges.
     fn next(&mut self, size: u64) -> Proposal {
         let numbers = self.charges..self.charges + size;
-        let items: Vec<_> = numbers.map(|n| self.payers.pay(item(n), n)).collect();
+        let items: Vec<_> = numbers.map(item).collect();
         let count = |unit, items, amount| Count {
             unit,
             items,
@@ -202,24 +163,19 @@ impl Book {
     }
 
     /// Has so many batches of so many charges accepted, each posted at once.
-    #[cfg(feature = "postgres")]
-    pub(crate) async fn accept_together(&mut self, batches: u64, size: u64) {
+    pub(super) async fn accept_together(&mut self, batches: u64, size: u64) {
         let proposals: Vec<_> = (0..batches).map(|_| self.next(size)).collect();
         let accepted = proposals.into_iter().map(|proposal| self.journal.accept(proposal));
         join_all(accepted).await.into_iter().for_each(|batch| drop(batch.unwrap()));
     }
 
-    pub(crate) async fn accept(&mut self, size: u64) -> Batch {
+    pub(super) async fn accept(&mut self, size: u64) -> Batch {
         let proposal = self.next(size);
         self.journal.accept(proposal).await.unwrap()
     }
 
     /// All of it was charged.
-    pub(crate) async fn settle(&self, batch: &Batch) {
-        self.end(batch).await;
-    }
-
-    async fn end(&self, batch: &Batch) {
+    pub(super) async fn settle(&self, batch: &Batch) {
         let block = BlockRef { number: batch.position, time: 1_767_225_612 + batch.position * 26 };
         let fee = U256::from(1_000_000_000_000_000_u64);
         let record = TxRecord { ending: CallEnding::Success, message: None, used: 480_000, fee };
@@ -233,7 +189,7 @@ impl Book {
 
     /// Returns the number of these subscriptions that have a live claim: every second is asked for in a period to
     /// come.
-    pub(crate) async fn look_up(&self, first: u64, count: u64) -> usize {
+    pub(super) async fn look_up(&self, first: u64, count: u64) -> usize {
         let scope = ClaimScope { chain: LANE.chain, contract: CONTRACT, chain_time: 1_700_000_000 };
         let past = (self.charges / SUBSCRIPTIONS / 2) * SUBSCRIPTIONS;
         let subjects = (0..count).map(|n| {
@@ -244,21 +200,10 @@ impl Book {
         let found = self.journal.claims(scope, subjects.collect()).await.unwrap();
         found.iter().filter(|claims| !claims.is_empty()).count()
     }
-
-    /// The transaction of some earlier batch.
-    pub(crate) fn some_hash(&self, round: u64) -> B256 {
-        hash_of(round * 104_729 % self.begun_at.max(1))
-    }
-
-    pub(crate) async fn status(&self, hash: B256) -> bool {
-        let found: Option<BatchId> =
-            self.journal.billing_by_hash(hash).await.unwrap().map(|billing| billing.batch);
-        found.is_some()
-    }
 }
 
 /// Returns the user of a subscription, and the wallet that it is paid from.
-pub(crate) fn customer(subscription: u64) -> (UserHash, Address) {
+pub(super) fn customer(subscription: u64) -> (UserHash, Address) {
     let user = keccak256(subscription.to_be_bytes());
     (UserHash(user), Address::from_slice(&user[..20]))
 }
