@@ -134,7 +134,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     paper.title("Two chains in this process, each with a token, the reference contract, a plan that two admins approved, and twelve subscribers.");
     tell(&paper, &running, &sides);
     paper.title("The Signer starts, by the same call as the real program.");
-    let (signer, address) = signer::start(&options, &place, (&sides, &running.platform)).await?;
+    let (signer, address) = signer::start(&options, &place, &sides, &running.platform).await?;
     let scheduler = Scheduler::new(&format!("http://{address}"), &running, &place)?;
     paper.line(&format!("  {}", scheduler.url));
     for (key, secret, what) in [
@@ -158,7 +158,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
         running.platform.advance(MONTH).await?;
     }
     if !ends {
-        stay::prepare(&paper, (&running, &scheduler), &sides, &place).await?;
+        stay::prepare(&paper, &running, &scheduler, &sides, &place).await?;
         let config = place.join(signer::CONFIG);
         options.tell(&addresses(&running, &config, Some(&scheduler.url)))?;
         stay::watch(&paper, &running).await?;

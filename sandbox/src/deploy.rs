@@ -54,7 +54,7 @@ impl Deploy {
         let due: Vec<Value> = town
             .people
             .iter()
-            .map(|person| entry(Family::Evm, self.chain, &town, (person, person.user_hash)))
+            .map(|person| entry(Family::Evm, self.chain, &town, person, person.user_hash))
             .collect();
         std::fs::write(&self.due, format!("{:#}\n", Value::from(due)))?;
         let rows = [

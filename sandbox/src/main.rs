@@ -115,7 +115,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Some(Command::Curl { family, body, key, secret_file }) => {
             let caller = key.as_deref().zip(secret_file.as_deref());
-            curl((*family, body), caller, cli.signer_port)
+            curl(*family, body, caller, cli.signer_port)
         }
         Some(Command::Deploy(deploy)) => on_one_thread(deploy.carry_out()),
         Some(Command::Control(control)) => steer(control, cli.console),
@@ -172,7 +172,8 @@ fn on_one_thread(
 }
 
 fn curl(
-    (family, body): (Named, &Path),
+    family: Named,
+    body: &Path,
     caller: Option<(&str, &Path)>,
     port: Option<u16>,
 ) -> Result<bool, demo::Error> {
@@ -191,6 +192,6 @@ fn curl(
         Some((key, file)) => Credentials::new(key, std::fs::read_to_string(file)?.trim_end()),
     };
     let url = format!("http://127.0.0.1:{}", port.unwrap_or(demo::SIGNER_PORT));
-    writeln!(io::stdout(), "{}", scheduler::curl((&url, path), &caller, text.trim()))?;
+    writeln!(io::stdout(), "{}", scheduler::curl(&url, path, &caller, text.trim()))?;
     Ok(true)
 }

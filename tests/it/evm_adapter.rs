@@ -98,7 +98,7 @@ async fn connected(config: EvmConfig) -> Result<Box<dyn Chain>, NotConnected> {
 /// The reference contract.
 fn rows(mer_key: Address) -> BillingConfig {
     let text = chain("http://127.0.0.1:1", NOWHERE, NOWHERE, "");
-    let profile = profile(true, &mer_key.to_checksum(None));
+    let profile = profile(&mer_key.to_checksum(None));
     let text = format!("allow_unauthenticated = true\n{text}{profile}");
     let config = Config::from_toml(&text, &[]).unwrap();
     let FamilyConfig::Evm(evm) = &config.chains[0].family else { panic!("it is EVM") };

@@ -146,7 +146,6 @@ impl Merchant {
         let biller = ground.bank.address();
         let wanted = Founding { biller, decimals: 6, price: PRICE, people: PEOPLE, trial: 0 };
         let town = aside(&ground, move |ground| Town::found(ground, wanted)).await;
-        let payee = (town.token, town.payee);
         let proxy = Proxy::before(&ground.full).await;
         let doors = Doors {
             solidity: proxy.and_before(&ground.solidity).await,
@@ -162,7 +161,7 @@ impl Merchant {
             let first = row(&proxy.url, &doors.solidity, jsonrpc);
             config = with_tron_nodes(&config, &[first, second]);
         }
-        write!(config, "{}", profile(true, &base58(&town.mer_key))).unwrap();
+        write!(config, "{}", profile(&base58(&town.mer_key))).unwrap();
         let mut installation = Installation::new(&config);
         let mut file = std::fs::OpenOptions::new();
         let key = file.write(true).create_new(true).mode(0o600);
@@ -172,7 +171,7 @@ impl Merchant {
         if let Some(api_key) = &ground.api_key {
             installation = installation.env("SIGNER__CHAINS__139__API_KEY", api_key);
         }
-        let before = balance(&ground, payee).await;
+        let before = balance(&ground, town.token, town.payee).await;
         Self { town, ground, proxy, installation, before, double }
     }
 
@@ -242,14 +241,15 @@ impl Merchant {
 
     /// How many months arrived at the merchant's.
     async fn months(&self) -> U256 {
-        let now = balance(&self.ground, (self.town.token, self.town.payee)).await;
+        let now = balance(&self.ground, self.town.token, self.town.payee).await;
         (now - self.before) / U256::from(PRICE)
     }
 }
 
 async fn balance(
     ground: &Arc<Remote>,
-    (token, who): (alloy::primitives::Address, alloy::primitives::Address),
+    token: alloy::primitives::Address,
+    who: alloy::primitives::Address,
 ) -> U256 {
     use alloy::sol_types::SolCall as _;
     let call = crate::world::contracts::AnyToken::balanceOfCall { who }.abi_encode();

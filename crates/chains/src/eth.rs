@@ -27,6 +27,7 @@ use axum::routing::post;
 use jsonrpc::{Answer, Args, Error, value};
 use revm::state::Bytecode;
 use serde_json::{Value, json};
+use shapes::Bodies;
 use std::sync::Arc;
 
 /// The longest body that is read, bytes; geth's limit.
@@ -162,13 +163,12 @@ fn cost(chain: &Chain<Evm>, method: &str, args: Args) -> Answer {
 
 fn block(chain: &Chain<Evm>, method: &str, args: Args) -> Answer {
     let (id, full): (BlockId, Option<bool>) = args.read(2)?;
+    let bodies = if full == Some(true) { Bodies::Whole } else { Bodies::Hashes };
     let found = at::block(chain, id);
     match method {
-        "eth_getBlockByNumber" if id.is_pending() => {
-            shapes::pending(chain, full.unwrap_or_default())
-        }
+        "eth_getBlockByNumber" if id.is_pending() => shapes::pending(chain, bodies),
         "eth_getBlockByNumber" | "eth_getBlockByHash" => {
-            value(found.map(|block| shapes::block(&block, full.unwrap_or_default())))
+            value(found.map(|block| shapes::block(&block, bodies)))
         }
         "eth_getBlockReceipts" => value(found.map(|block| {
             let places = 0..block.body.len();

@@ -158,7 +158,8 @@ impl Evm {
     pub fn run(
         &self,
         header: &Header,
-        (state, hashes): (&State<()>, &dyn Hashes),
+        state: &State<()>,
+        hashes: &dyn Hashes,
         tx: TxEnv,
         checks: Checks,
     ) -> Result<ResultAndState, RunError> {
@@ -258,7 +259,7 @@ impl Family for Evm {
         {
             return Verdict::Wait;
         }
-        let Ok(done) = self.run(at.header, (state, at.hashes), tx_env(tx), Checks::On) else {
+        let Ok(done) = self.run(at.header, state, at.hashes, tx_env(tx), Checks::On) else {
             return Verdict::Dropped;
         };
         state.commit(done.state);

@@ -132,7 +132,7 @@ impl Town {
         let roles = [self.tell(owner, &biller), self.tell(owner, &issuer)];
         ground.execute(staff.into_iter().chain(roles).collect());
         for (plan, delay) in [(PLAN, 0), (TRIAL, MONTH)] {
-            self.agree(ground, admins, (plan, delay));
+            self.agree(ground, admins, plan, delay);
         }
     }
 
@@ -141,7 +141,8 @@ impl Town {
         &self,
         ground: &dyn Ground,
         [first, second]: [&PrivateKeySigner; 2],
-        (plan, delay): (u64, u32),
+        plan: u64,
+        delay: u32,
     ) {
         let (token, amount, payee) = (self.token, self.price, self.payee);
         let terms = Billing::Terms { token, amount, payee, interval: MONTH, periods: 0, delay };

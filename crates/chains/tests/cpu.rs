@@ -7,7 +7,7 @@ use alloy::sol_types::SolCall as _;
 use sandbox_chains::contracts::Billing;
 use sandbox_chains::state::State;
 use sandbox_chains::town::{Call, Founding, Person, Town, wallet};
-use sandbox_chains::tron::calls::{Question, Side};
+use sandbox_chains::tron::calls::{Question, Seen};
 use sandbox_chains::tron::ledger::Ledger;
 use sandbox_chains::tron::tvm::Ending;
 use sandbox_chains::tron::{Tron, TronNode, Wallet};
@@ -53,7 +53,7 @@ impl Shop {
             data: self.charge(&self.town.people[..people]),
             ..Question::default()
         };
-        let done = self.node.ask((Side::Full, 0), &question).unwrap();
+        let done = self.node.ask(Seen::NEWEST, &question).unwrap();
         (done.ending, done.steps)
     }
 

@@ -63,14 +63,15 @@ async fn handle(platform: &Platform, request: Request) -> Result<Value, Fault> {
         }
     }
     let query = Query::new(parts.uri.query().unwrap_or_default())?;
-    route(platform, (&parts.method, parts.uri.path()), (&query, &body))
+    route(platform, (&parts.method, parts.uri.path()), &query, &body)
 }
 
 /// The one table of the endpoints.
 fn route(
     platform: &Platform,
     asked: (&Method, &str),
-    (query, body): (&Query, &Bytes),
+    query: &Query,
+    body: &Bytes,
 ) -> Result<Value, Fault> {
     let post = || input::object(body);
     match (asked.0.as_str(), asked.1) {

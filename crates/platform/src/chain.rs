@@ -9,6 +9,7 @@ pub use founding::{Nodes, Settlement, Setup};
 
 use alloy::primitives::{Address, B256, Bytes, Log};
 use alloy::signers::local::PrivateKeySigner;
+use sandbox_chains::chain::Orphans;
 use std::fmt::Debug;
 
 /// Which rules a chain follows.
@@ -134,7 +135,7 @@ pub trait Chain: Debug + Send + Sync {
     /// Makes one block, at the newest slot that is not after `now_ms`, but after the head in any case.
     fn step(&self, now_ms: u64);
     /// Takes up to `depth` blocks away, never a solid one; `keep` returns their transactions to the pool.
-    fn reorg(&self, depth: u64, keep: bool) -> u64;
+    fn reorg(&self, depth: u64, orphans: Orphans) -> u64;
     /// Makes transactions dearer: base fee (wei) or energy price (sun); None is what is usual.
     fn set_price(&self, price: Option<u64>);
     /// Returns true if the node does not answer.

@@ -57,7 +57,7 @@ async fn subscribe_step(
     Form(sent): Form<form::Sent>,
 ) -> Response {
     let step = |case: &mut Case| form::subscribe(&platform, case, &sent);
-    take(&platform, (&address.token, Purpose::Subscribe), &sent, step)
+    take(&platform, &address.token, Purpose::Subscribe, &sent, step)
 }
 
 async fn unsubscribe(State(platform): State<Platform>, Query(address): Query<Address>) -> Html {
@@ -73,13 +73,14 @@ async fn unsubscribe_step(
     Form(sent): Form<form::Sent>,
 ) -> Response {
     let step = |case: &mut Case| form::unsubscribe(&platform, case, &sent);
-    take(&platform, (&address.token, Purpose::Cancel), &sent, step)
+    take(&platform, &address.token, Purpose::Cancel, &sent, step)
 }
 
 /// Takes a step and goes back to the page; what went wrong is shown on it, beside what was sent.
 fn take(
     platform: &Platform,
-    (token, purpose): (&str, Purpose),
+    token: &str,
+    purpose: Purpose,
     sent: &form::Sent,
     step: impl FnOnce(&mut Case) -> Result<(), StepError>,
 ) -> Response {

@@ -312,7 +312,7 @@ impl Platform {
     }
 
     /// Makes blocks by hand only, or lets them go on by their pace.
-    pub fn hold(&self, held: bool) {
+    pub fn set_held(&self, held: bool) {
         self.0.held.store(held, Ordering::Relaxed);
     }
 

@@ -33,6 +33,15 @@ const SHAPE: Shape = Shape {
 /// The query for the number of subscriptions in each standing.
 const CENSUS: &str = "SELECT word, count(*) FROM subscription GROUP BY word ORDER BY word";
 
+/// The inbox beside a scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inbox {
+    /// Its callbacks are read into the book.
+    Read,
+    /// There is none.
+    None,
+}
+
 /// The scheduler's state.
 #[derive(Debug)]
 pub(crate) struct Book {

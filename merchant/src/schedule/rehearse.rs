@@ -45,7 +45,7 @@ pub(super) async fn rehearse(peers: &Peers, setup: &Setup) -> Result<(), Schedul
         };
         let mut batches: VecDeque<_> = due.chunks(setup.limits.entries.max(1)).collect();
         while let Some(batch) = batches.pop_front() {
-            match rehearse_batch(peers, (chain, *family), batch).await? {
+            match rehearse_batch(peers, chain, *family, batch).await? {
                 Came::Told => {}
                 Came::Split(entries) => batches.extend(batch.chunks(entries.max(1))),
                 Came::Silence => silent = silent.saturating_add(batch.len()),
@@ -60,7 +60,8 @@ pub(super) async fn rehearse(peers: &Peers, setup: &Setup) -> Result<(), Schedul
 
 async fn rehearse_batch(
     peers: &Peers,
-    (chain, family): (i64, Family),
+    chain: i64,
+    family: Family,
     batch: &[(i64, Box<RawValue>)],
 ) -> Result<Came, ScheduleError> {
     let ids: Vec<i64> = batch.iter().map(|(id, _)| *id).collect();

@@ -143,7 +143,7 @@ impl Default for Rules {
 }
 
 /// A place within a window (ms): from 0 up to its end, the same for the same subscription always.
-pub(crate) fn place(window_ms: i64, (chain, id): (i64, i64)) -> i64 {
+pub(crate) fn place(window_ms: i64, chain: i64, id: i64) -> i64 {
     let mut digest = Sha256::new();
     digest.update(chain.to_be_bytes());
     digest.update(id.to_be_bytes());
@@ -153,8 +153,8 @@ pub(crate) fn place(window_ms: i64, (chain, id): (i64, i64)) -> i64 {
 
 /// A pause that is longer by up to a tenth, so that those who began it together do not end it
 /// together.
-pub(crate) fn jittered(pause_ms: i64, key: (i64, i64)) -> i64 {
-    pause_ms.saturating_add(place(pause_ms.div_euclid(10), key))
+pub(crate) fn jittered(pause_ms: i64, chain: i64, id: i64) -> i64 {
+    pause_ms.saturating_add(place(pause_ms.div_euclid(10), chain, id))
 }
 
 /// The pause after so many tries, the first being 1. The last of the list repeats.
@@ -169,14 +169,14 @@ mod tests {
 
     #[test]
     fn those_who_fall_due_together_have_places_all_over_the_window() {
-        let places: Vec<i64> = (0..1000).map(|id| place(3_600_000, (139, id))).collect();
+        let places: Vec<i64> = (0..1000).map(|id| place(3_600_000, 139, id)).collect();
         for minute in 0..60 {
             let here = places.iter().filter(|place| place.div_euclid(60_000) == minute).count();
             assert!((3..40).contains(&here), "minute {minute} has {here} of 1000");
         }
-        assert_eq!(place(3_600_000, (139, 7)), place(3_600_000, (139, 7)));
-        assert_eq!(place(0, (139, 7)), 0);
-        let pauses: Vec<i64> = (0..1000).map(|id| jittered(60_000, (139, id))).collect();
+        assert_eq!(place(3_600_000, 139, 7), place(3_600_000, 139, 7));
+        assert_eq!(place(0, 139, 7), 0);
+        let pauses: Vec<i64> = (0..1000).map(|id| jittered(60_000, 139, id)).collect();
         assert!(pauses.iter().all(|pause| (60_000..66_000).contains(pause)));
         assert!(pauses.iter().any(|pause| *pause > 65_000), "nobody comes later");
     }

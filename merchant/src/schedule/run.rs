@@ -10,7 +10,7 @@ mod tend;
 pub use report::RunReport;
 
 use super::ScheduleError;
-use super::book::{Admitted, Book, Listed};
+use super::book::{Admitted, Book, Inbox, Listed};
 use super::entry::Due;
 use super::feed::Feed;
 use super::metrics::Metrics;
@@ -35,6 +35,12 @@ pub(crate) struct Peers {
     pub(crate) platform: Client,
     pub(crate) signer: SignerClient,
     pub(crate) feed: Option<Feed>,
+}
+
+impl Peers {
+    pub(crate) fn inbox(&self) -> Inbox {
+        if self.feed.is_some() { Inbox::Read } else { Inbox::None }
+    }
 }
 
 /// The setup of the scheduler.
@@ -88,7 +94,7 @@ impl Scheduler {
         }
         self.tend(&mut report).await?;
         let dropped =
-            self.book.prune(self.peers.feed.is_some(), self.clock.now_ms(), &self.setup.rules)?;
+            self.book.prune(self.peers.inbox(), self.clock.now_ms(), &self.setup.rules)?;
         if dropped > 0 {
             debug!(rows = dropped, "what is settled has left the state");
         }
@@ -134,7 +140,7 @@ impl Scheduler {
                 continue;
             }
             let mut limits = self.setup.limits;
-            if let Some(ceiling) = self.book.ceiling(chain, (now_ms, &self.setup.rules))? {
+            if let Some(ceiling) = self.book.ceiling(chain, now_ms, &self.setup.rules)? {
                 limits.entries = limits.entries.min(ceiling);
             }
             report.planned = report.planned.saturating_add(due.len());

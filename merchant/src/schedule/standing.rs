@@ -142,7 +142,7 @@ impl Standing {
     pub(crate) fn jittered(mut self, key: (i64, i64), now_ms: i64) -> Self {
         if let Self::Paused(pause) = &mut self {
             let pause_ms = pause.until_ms.saturating_sub(now_ms);
-            pause.until_ms = now_ms.saturating_add(jittered(pause_ms, key));
+            pause.until_ms = now_ms.saturating_add(jittered(pause_ms, key.0, key.1));
         }
         self
     }

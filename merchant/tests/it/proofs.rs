@@ -12,7 +12,8 @@ pub(crate) fn prove(
     headers: &mut HeaderMap,
     secret: &str,
     request_sign: &str,
-    (status, body): (u16, &[u8]),
+    status: u16,
+    body: &[u8],
 ) {
     let timestamp = SystemClock.now().0;
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();

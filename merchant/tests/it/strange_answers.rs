@@ -48,8 +48,8 @@ async fn answer(State(peer): State<Arc<Peer>>, request: Request) -> Response<Bod
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap();
     if answer.signed {
         let request_sign = request.headers()["x-pay-sign"].to_str().unwrap();
-        let signed = (answer.status, answer.body.as_bytes());
-        prove(response.headers_mut(), "secret", request_sign, signed);
+        let (status, body) = (answer.status, answer.body.as_bytes());
+        prove(response.headers_mut(), "secret", request_sign, status, body);
     }
     for (name, value) in answer.headers {
         response.headers_mut().insert(HeaderName::from_static(name), value.parse().unwrap());

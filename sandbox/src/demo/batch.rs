@@ -55,7 +55,7 @@ pub(crate) async fn bill(
     outcome.expect(named == outcome.refused, "the same refusals both times");
     judge_answers(&mut outcome, side);
 
-    repeat(&mut outcome, paper, (scheduler, side), &list).await?;
+    repeat(&mut outcome, paper, scheduler, side, &list).await?;
     let billing = decided(scheduler, &outcome.tx_hash).await?;
     let state = billing["state"].as_str().unwrap_or("nothing");
     paper.title(&format!("The chain has decided: {state}, in block {}.", billing["block"]));
@@ -73,7 +73,8 @@ pub(crate) async fn bill(
 async fn repeat(
     outcome: &mut Outcome,
     paper: &Paper,
-    (scheduler, side): (&Scheduler, &Side),
+    scheduler: &Scheduler,
+    side: &Side,
     list: &[Value],
 ) -> Result<(), Error> {
     let good = list.iter().zip(STORIES).filter(|(_, story)| story.refused.is_none());

@@ -49,7 +49,7 @@ pub(crate) async fn run(options: Options, service: Service) -> Result<bool, Erro
     platform.wait_for_a_link()?;
     let running = platform.serve(options.ports()).await?;
     let sides = sides::both(&running, &place);
-    let (signer, address) = signer::start(&options, &place, (&sides, &platform)).await?;
+    let (signer, address) = signer::start(&options, &place, &sides, &platform).await?;
     let url = format!("http://{address}");
     let told = addresses(&running, &place.join(signer::CONFIG), Some(&url));
     options.tell(&told)?;

@@ -51,12 +51,18 @@ pub(super) async fn show(
 
 impl Loop<'_> {
     /// Takes a step down, and shows it.
-    fn step(&mut self, (section, step): (&'static str, &'static str), held: bool, saw: &str) {
+    fn step(&mut self, section: &'static str, step: &'static str, held: bool, saw: &str) {
         let mark =
             if held { self.paper.ink(Ink::Good, "ok ") } else { self.paper.ink(Ink::Bad, "NOT") };
         self.paper.line(&format!("  {mark} {section:<10} {step:<34} {saw}"));
         let chain = self.side.family.key();
         self.rows.push(Row { chain, section, step, held, saw: saw.to_owned() });
+    }
+
+    /// The same of a step that ends the loop where it fails.
+    fn done(&mut self, section: &'static str, step: &'static str, saw: &str) {
+        let held = true;
+        self.step(section, step, held, saw);
     }
 
     /// Makes whatever was sent final, with the callbacks that follow from it.

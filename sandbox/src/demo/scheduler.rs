@@ -110,7 +110,7 @@ impl Scheduler {
 }
 
 /// The command that posts a body from a shell.
-pub(crate) fn curl((url, path): (&str, &str), caller: &Credentials, body: &str) -> String {
+pub(crate) fn curl(url: &str, path: &str, caller: &Credentials, body: &str) -> String {
     let at = SystemClock.now().0.to_string();
     let what =
         Signable { timestamp: &at, method: "POST", path_and_query: path, body: body.as_bytes() };

@@ -99,7 +99,7 @@ impl Side {
     fn entry(&self, place: usize) -> Value {
         let person = &self.town.people[place];
         let hash = if place == STRANGER { keccak256("nobody") } else { person.user_hash };
-        entry(self.family, self.chain, &self.town, (person, hash))
+        entry(self.family, self.chain, &self.town, person, hash)
     }
 }
 
@@ -108,7 +108,8 @@ pub(crate) fn entry(
     family: Family,
     chain: u32,
     town: &Town,
-    (person, user_hash): (&Person, B256),
+    person: &Person,
+    user_hash: B256,
 ) -> Value {
     json!({
         "subscribeId": person.subscribe_id,

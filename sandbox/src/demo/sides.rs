@@ -23,19 +23,22 @@ pub(crate) fn both(running: &Running, place: &Path) -> [Side; 2] {
         Side {
             ask: format!("curl -s {url} -d '{head}'"),
             config: config_evm(running, evm, place),
-            ..side(Family::Evm, evm, (Box::new(nodes.evm.clone()), evm_doors))
+            ..side(Family::Evm, evm, Box::new(nodes.evm.clone()), evm_doors)
         },
         Side {
             ask: format!("curl -s {}/wallet/getnowblock", doors.full),
             config: config_tron(running, tron, place),
-            ..side(Family::Tron, tron, (Box::new(nodes.tron.clone()), tron_doors))
+            ..side(Family::Tron, tron, Box::new(nodes.tron.clone()), tron_doors)
         },
     ]
 }
 
-type Ways = (Box<dyn Ground + Send + Sync>, Vec<(&'static str, String)>);
-
-fn side(family: Family, chain: &Chain, (ground, doors): Ways) -> Side {
+fn side(
+    family: Family,
+    chain: &Chain,
+    ground: Box<dyn Ground + Send + Sync>,
+    doors: Vec<(&'static str, String)>,
+) -> Side {
     Side {
         family,
         chain: chain.id,

@@ -40,7 +40,8 @@ pub(crate) fn is_installed(place: &Path) -> bool {
 pub(crate) async fn start(
     options: &Options,
     place: &Path,
-    (sides, platform): (&[Side], &Platform),
+    sides: &[Side],
+    platform: &Platform,
 ) -> Result<(Running, SocketAddr), Error> {
     let listener = options.port(options.signer_port, SIGNER_PORT).open().await?;
     let address = listener.local_addr()?;

@@ -15,7 +15,8 @@ use tokio::sync::broadcast::error::RecvError;
 /// Says what can be tried. From then on the sandbox's own subscribers are due to whoever makes a link.
 pub(super) async fn prepare(
     paper: &Paper,
-    (running, scheduler): (&Running, &Scheduler),
+    running: &Running,
+    scheduler: &Scheduler,
     sides: &[Side],
     place: &Path,
 ) -> Result<(), Error> {

@@ -73,12 +73,7 @@ impl Remote {
     }
 
     /// Sends it, signed by its own sender.
-    fn submit(
-        &self,
-        from: &PrivateKeySigner,
-        to: TxKind,
-        (input, gas_limit): (Bytes, u64),
-    ) -> B256 {
+    fn submit(&self, from: &PrivateKeySigner, to: TxKind, input: Bytes, gas_limit: u64) -> B256 {
         let nonce: U64 = self.must("eth_getTransactionCount", json!([from.address(), "pending"]));
         let tx = TxEip1559 {
             chain_id: self.chain_id,
@@ -129,13 +124,12 @@ impl Ground for Remote {
     }
 
     fn deploy(&self, from: &PrivateKeySigner, creation: Bytes) -> Address {
-        let receipt = self.included(self.submit(from, TxKind::Create, (creation, DEPLOY_GAS)));
+        let receipt = self.included(self.submit(from, TxKind::Create, creation, DEPLOY_GAS));
         serde_json::from_value(receipt["contractAddress"].clone()).expect("a deployment creates")
     }
 
     fn execute(&self, calls: Vec<Call>) {
-        let send =
-            |call: Call| self.submit(&call.from, TxKind::Call(call.to), (call.data, CALL_GAS));
+        let send = |call: Call| self.submit(&call.from, TxKind::Call(call.to), call.data, CALL_GAS);
         let sent: Vec<B256> = calls.into_iter().map(send).collect();
         for id in sent {
             self.included(id);

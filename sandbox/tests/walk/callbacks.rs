@@ -7,7 +7,7 @@ use serde_json::json;
 async fn a_callback_comes_six_times_unless_it_is_taken() {
     let world = World::new().await;
     let (chain, _) = CHAINS[0];
-    world.disk_full(true);
+    world.set_disk_full(true);
     let link = world.client.create_link(&world.link_request(chain, crate::world::PLAN, "u")).await;
     let url = link.unwrap().url;
     let wallet = world.tester(chain, "finn").await;

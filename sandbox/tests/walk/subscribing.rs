@@ -70,7 +70,8 @@ async fn a_link_is_whole_expires_and_leads_through_three_steps() {
 /// the deadline of the call from a block before the clock was moved.
 async fn bill(
     world: &World,
-    (signing, family): (&Signing, Family),
+    signing: &Signing,
+    family: Family,
     due: &[Full<Chargeable>],
     id: &str,
 ) -> Verdict {
@@ -99,13 +100,13 @@ async fn month(world: &World) {
 }
 
 /// A charge that is made: code 1, then the chain, then the callback.
-async fn charged(world: &World, signing: &Signing, (chain, family): (ChainId, Family), id: &str) {
+async fn charged(world: &World, signing: &Signing, chain: ChainId, family: Family, id: &str) {
     let due = world.due(chain).await;
     assert_eq!(due.len(), 1);
-    let verdict = bill(world, (signing, family), &due, id).await;
+    let verdict = bill(world, signing, family, &due, id).await;
     let Verdict::Sent(sent) = verdict else { panic!("no code 1: {verdict:?}") };
     assert_eq!(sent.subscription_ids, [due[0].subscribe_id]);
-    let Verdict::Sent(again) = bill(world, (signing, family), &due, id).await else {
+    let Verdict::Sent(again) = bill(world, signing, family, &due, id).await else {
         panic!("no code 1")
     };
     assert_eq!(again.tx_hash, sent.tx_hash, "a repeat is the same transaction");
@@ -130,18 +131,18 @@ async fn a_subscription_lives_from_its_link_to_its_end() {
     let signing = Signing::start(&world).await;
     for (chain, family) in CHAINS {
         let number = world.subscribed(chain, "user", "ben").await;
-        charged(&world, &signing, (chain, family), &format!("{chain}-first")).await;
+        charged(&world, &signing, chain, family, &format!("{chain}-first")).await;
         month(&world).await;
-        charged(&world, &signing, (chain, family), &format!("{chain}-second")).await;
+        charged(&world, &signing, chain, family, &format!("{chain}-second")).await;
         month(&world).await;
-        refused(&world, &signing, (chain, family)).await;
-        cancelled(&world, &signing, (chain, family), &number).await;
+        refused(&world, &signing, chain, family).await;
+        cancelled(&world, &signing, chain, family, &number).await;
     }
 }
 
 /// Charges that cannot be made: code 2 with the reason, the funds and what to do; then the same after
 /// the cause is gone.
-async fn refused(world: &World, signing: &Signing, (chain, family): (ChainId, Family)) {
+async fn refused(world: &World, signing: &Signing, chain: ChainId, family: Family) {
     for (fault, reason) in [("drain", "Balance insufficient"), ("revoke", "Allowance insufficient")]
     {
         let fault = json!({"kind": fault, "chainId": chain, "wallet": "ben"});
@@ -149,7 +150,7 @@ async fn refused(world: &World, signing: &Signing, (chain, family): (ChainId, Fa
         world.finalise().await;
         let due = world.due(chain).await;
         let verdict =
-            bill(world, (signing, family), &due, &format!("{chain}-{}", &reason[..4])).await;
+            bill(world, signing, family, &due, &format!("{chain}-{}", &reason[..4])).await;
         let Verdict::Refused(failures, _) = verdict else { panic!("no code 2: {verdict:?}") };
         assert_eq!(failures.len(), 1);
         let failure = &failures[0];
@@ -164,12 +165,7 @@ async fn refused(world: &World, signing: &Signing, (chain, family): (ChainId, Fa
     assert!(world.heard().is_empty(), "nothing was sent, so nothing is told");
 }
 
-async fn cancelled(
-    world: &World,
-    signing: &Signing,
-    (chain, family): (ChainId, Family),
-    number: &str,
-) {
+async fn cancelled(world: &World, signing: &Signing, chain: ChainId, family: Family, number: &str) {
     let due = world.due(chain).await;
     let request = CancelRequest {
         out_trade_no: number.to_owned(),
@@ -185,7 +181,7 @@ async fn cancelled(
     let Event::Subscription(event) = &heard[0].event else { panic!("{heard:?}") };
     assert_eq!(event.out_trade_no, number);
     assert!(world.due(chain).await.is_empty(), "what has ended is not due");
-    let verdict = bill(world, (signing, family), &due, &format!("{chain}-late")).await;
+    let verdict = bill(world, signing, family, &due, &format!("{chain}-late")).await;
     assert_eq!(verdict.failures()[0].retry, Some(Retry::Stop), "{verdict:?}");
     let unknown = CancelRequest { out_trade_no: "nobody's".to_owned(), ..request };
     let error = world.client.create_cancel_link(&unknown).await.unwrap_err();

@@ -125,7 +125,7 @@ impl World {
     }
 
     /// Whether the merchant can keep what it is sent.
-    pub(crate) fn disk_full(&self, full: bool) {
+    pub(crate) fn set_disk_full(&self, full: bool) {
         *self.mailbox.full.lock() = full;
     }
 
@@ -335,13 +335,13 @@ fees = {{ max_fee_limit = "500 TRX", max_run_percent = 1000000 }}"#,
     );
     [
         general,
-        chain(world, (EVM_CHAIN, "evm"), &evm, place),
-        chain(world, (TRON_CHAIN, "tvm"), &tron, place),
+        chain(world, EVM_CHAIN, "evm", &evm, place),
+        chain(world, TRON_CHAIN, "tvm", &tron, place),
     ]
     .concat()
 }
 
-fn chain(world: &World, (id, family): (u32, &str), own: &str, place: &TempDir) -> String {
+fn chain(world: &World, id: u32, family: &str, own: &str, place: &TempDir) -> String {
     let side = world.side(ChainId(id.into()));
     let (contract, multicall) = (side.spell(side.town.billing), side.spell(side.town.multicall));
     let (mer_key, place) = (side.spell(side.town.mer_key), place.path().display());

@@ -45,7 +45,7 @@ impl Director {
     }
 
     /// From now on, or not any more.
-    pub(crate) fn arm(&self, armed: bool) {
+    pub(crate) fn set_armed(&self, armed: bool) {
         self.state.lock().armed = armed;
     }
 

@@ -40,7 +40,7 @@ async fn every_program_is_killed_at_every_step_and_the_books_agree() {
     let (mut period, mut kills, mut quiet) = (1, 0, 0);
     loop {
         let began = Instant::now();
-        world.director.arm(true);
+        world.director.set_armed(true);
         tokio::join!(world.everybody_pays(period, PATIENCE), world.money_moves(period));
         let (now, steps) = world.director.count();
         println!("period {period}: {} kills at {steps} steps, {:?}", now - kills, began.elapsed());
@@ -88,7 +88,7 @@ async fn a_thousand_pay_for_a_year_whatever_happens() {
     println!("{} subscribed after {:?}", users * 2, began.elapsed());
     let mut misfortunes = 0;
     for period in 1..=months {
-        world.director.arm(true);
+        world.director.set_armed(true);
         let month = async {
             tokio::join!(world.everybody_pays(period, PATIENCE), world.money_moves(period))
         };

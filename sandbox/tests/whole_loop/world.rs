@@ -198,7 +198,7 @@ impl World {
 
     /// Nobody is killed, everybody is there, and the platform has nothing more to tell.
     pub(crate) async fn rest(&self) {
-        self.director.arm(false);
+        self.director.set_armed(false);
         let began = Instant::now();
         while !self.cast.is_whole() || self.callbacks_wait().await {
             assert!(began.elapsed() < Duration::from_mins(3), "callbacks wait still");

@@ -10,7 +10,7 @@ async fn what_the_preflight_foretells_is_what_happens() {
     let chain = shop.adapter(|_| {}).await;
     shop.token.set_balance(shop.crowd[1].wallet, 5).await;
     shop.token.approve(shop.crowd[2].wallet, shop.merchant.billing, U256::from(7)).await;
-    shop.token.block(shop.crowd[3].wallet, true).await;
+    shop.token.block(shop.crowd[3].wallet).await;
     shop.merchant.cancel(&shop.crowd[4]).await;
 
     let preflight = chain.preflight(charges(&shop.crowd)).await.unwrap();

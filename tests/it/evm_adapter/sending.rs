@@ -39,7 +39,7 @@ async fn who_fails_after_the_preflight_does_not_take_the_others_along() {
     let chain = shop.adapter(|_| {}).await;
     let all = charges(&shop.crowd);
     let estimate = chain.preflight(all.clone()).await.unwrap().estimate;
-    shop.token.block(shop.crowd[3].wallet, true).await;
+    shop.token.block(shop.crowd[3].wallet).await;
     let receipt = bill(&shop.chain, &*chain, &all, &estimate).await;
     assert_eq!(outcomes(&receipt), [0, 0, 0, 10]);
 }

@@ -26,7 +26,7 @@ impl Shop {
 async fn at_every_gas_limit_a_batch_tells_the_truth_or_reverts_whole() {
     let shop = Shop::selling_for(Kind::NoReturn, 6).await;
     let crowd = shop.crowd(4).await;
-    shop.token.block(crowd[2].wallet, true).await;
+    shop.token.block(crowd[2].wallet).await;
     let truth = vec![CHARGED, CHARGED, HOLDER_BLOCKED, CHARGED];
     let mut answered = 0;
     for gas in (30_000..1_000_000).step_by(5_000) {
@@ -43,7 +43,7 @@ async fn at_every_gas_limit_a_batch_tells_the_truth_or_reverts_whole() {
 async fn a_starved_transfer_is_called_low_gas() {
     let shop = Shop::selling_for(Kind::NoReturn, 6).await;
     let crowd = shop.crowd(1).await;
-    shop.token.block(crowd[0].wallet, true).await;
+    shop.token.block(crowd[0].wallet).await;
     let call = shop.merchant.order(&[crowd[0].item(1)]).await.abi_encode();
     let Merchant { biller, billing, .. } = shop.merchant;
     let starved = shop.chain.simulate(biller, billing, call.into(), 300_000).await;
@@ -91,7 +91,7 @@ async fn subscribers_who_fail_after_the_estimate_do_not_take_the_others_along() 
             shop.token.set_balance(who.wallet, 0).await;
             expected[turn] = BALANCE_INSUFFICIENT;
         } else {
-            shop.token.block(who.wallet, true).await;
+            shop.token.block(who.wallet).await;
             expected[turn] = HOLDER_BLOCKED;
         }
     }

@@ -92,15 +92,15 @@ async fn a_blocked_holder_is_named_even_when_also_poor() {
     let (user, _) = shop.between_good_ones(&token).await;
     let next = Merchant::subscriber(&user.plan, 2);
     shop.merchant.enrol(std::slice::from_ref(&next)).await;
-    token.block(next.wallet, true).await;
+    token.block(next.wallet).await;
     assert_eq!(shop.merchant.bill(&[next.item(1)]).await, [HOLDER_BLOCKED]);
     token.set_balance(next.wallet, 1).await;
     assert_eq!(shop.merchant.bill(&[next.item(1)]).await, [HOLDER_BLOCKED]);
-    token.block(next.wallet, false).await;
+    token.unblock(next.wallet).await;
     assert_eq!(shop.merchant.bill(&[next.item(1)]).await, [BALANCE_INSUFFICIENT]);
-    token.block(shop.merchant.payee, true).await;
+    token.block(shop.merchant.payee).await;
     assert_eq!(shop.merchant.bill(&[next.item(1)]).await, [PAYEE_BLOCKED]);
-    token.pause(true).await;
+    token.set_paused(true).await;
     assert_eq!(shop.merchant.bill(&[next.item(1)]).await, [TOKEN_PAUSED]);
 }
 
@@ -108,7 +108,7 @@ async fn a_blocked_holder_is_named_even_when_also_poor() {
 async fn a_blocked_holder_is_isolated() {
     let shop = Shop::selling_for(Kind::NoReturn, 6).await;
     let crowd = shop.crowd(3).await;
-    shop.token.block(crowd[1].wallet, true).await;
+    shop.token.block(crowd[1].wallet).await;
     let items: Vec<_> = crowd.iter().map(|who| who.item(1)).collect();
     assert_eq!(shop.merchant.bill(&items).await, [CHARGED, HOLDER_BLOCKED, CHARGED]);
     shop.is_untouched(&shop.token, &crowd[1]).await;

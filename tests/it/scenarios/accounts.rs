@@ -61,16 +61,16 @@ async fn endow(town: &Town, account: Address, amount: u128) {
 /// A town whose chain makes no block by itself, billed by two accounts: at most one transaction of each waits
 /// for a block.
 pub(super) async fn of_two(family: Family) -> Town {
-    of_two_with(family, false).await
+    of_two_with(Founding::on(family)).await
 }
 
-/// The same; `lookup` has the contract tell the terms.
-async fn of_two_with(family: Family, lookup: bool) -> Town {
+/// The same, of another founding.
+async fn of_two_with(founding: Founding) -> Town {
+    let family = founding.family;
     // Blocks are made faster than time passes.
     let chain_keys = "max_in_flight = 1\nclock_tolerance = \"1d\"".to_owned();
     let mining = Mining::OnRequest;
-    let founding = Founding { mining, people: 8, chain_keys, lookup, ..Founding::on(family) };
-    let mut town = Town::with(founding).await;
+    let mut town = Town::with(Founding { mining, people: 8, chain_keys, ..founding }).await;
     town.installation = town.installation.env("SIGNER__HTTP__REQUEST_DEADLINE", "3s");
     town.anvil.set_automine(true).await;
     town.anvil.fund(&[second_address()]).await;
@@ -296,7 +296,7 @@ async fn an_account_without_gas_is_named_and_the_others_bill_on(family: Family) 
 }
 
 async fn a_limit_of_the_day_is_one_for_all_accounts(family: Family) {
-    let town = of_two_with(family, true).await;
+    let town = of_two_with(Founding { lookup: true, ..Founding::on(family) }).await;
     let token = town.spell(town.token.address);
     let policy = format!(
         "[chains.139.policy]\ntokens.coin = \"{token}\"\nmax_amount_per_day.coin = \"20000000000000000000\"\n\

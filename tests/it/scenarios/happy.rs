@@ -35,14 +35,14 @@ async fn a_batch_is_one_transaction(family: Family) {
 }
 
 async fn a_batch_of_any_size_waits_for_the_node_twice(family: Family) {
-    let (questions, waits) = least_asked(family, false).await;
+    let (questions, waits) = least_asked(Founding::on(family)).await;
     assert_eq!(waits, 2);
     // One look, in two questions on TRON, and the transaction.
     assert_eq!(questions, if family == Family::Evm { 2 } else { 3 });
 }
 
 async fn a_contract_that_is_looked_up_costs_one_wait_more(family: Family) {
-    let (questions, waits) = least_asked(family, true).await;
+    let (questions, waits) = least_asked(Founding { lookup: true, ..Founding::on(family) }).await;
     assert_eq!(waits, 3);
     assert_eq!(questions, if family == Family::Evm { 3 } else { 4 });
 }
@@ -51,12 +51,13 @@ async fn a_contract_that_is_looked_up_costs_one_wait_more(family: Family) {
 /// at the head may come between. And how often it has to wait for the node, one answer after the other:
 /// questions that go out together may be answered one by one on a busy machine, so what had to wait is
 /// what waited every time.
-async fn least_asked(family: Family, lookup: bool) -> (usize, usize) {
+async fn least_asked(founding: Founding) -> (usize, usize) {
+    let family = founding.family;
     let chain_keys = "poll_interval = \"60s\"".to_owned();
     let sizes = if family == Family::Evm { [1, 10, 250] } else { [1, 6, 13] };
     let people = 3 * sizes.iter().sum::<usize>();
     let people = u64::try_from(people).unwrap();
-    let town = Town::with(Founding { people, lookup, chain_keys, ..Founding::on(family) }).await;
+    let town = Town::with(Founding { people, chain_keys, ..founding }).await;
     let signer = town.signer().await;
     let (mut from, mut most, mut fewest) = (0, 0, usize::MAX);
     for size in sizes {

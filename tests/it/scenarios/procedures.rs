@@ -23,9 +23,10 @@ on_both_families![
 /// The key that comes after the stolen one.
 const NEXT: &str = "5b8e1f2a3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7";
 
-/// Lets an account bill, or no longer.
-async fn allow(town: &Town, who: Address, allowed: bool) {
-    let call = Billing::setBillerCall { merKey: town.merchant.mer_key, who, allowed };
+/// Takes the Signer's account the role to bill.
+async fn dismiss_the_signer(town: &Town) {
+    let (mer_key, who) = (town.merchant.mer_key, signer_address());
+    let call = Billing::setBillerCall { merKey: mer_key, who, allowed: false };
     town.merchant.execute(town.merchant.owner, &call).await;
 }
 
@@ -35,7 +36,8 @@ pub(super) async fn introduce(town: &Town, who: Address) {
     town.anvil.fund(&[who]).await;
     let rich = json!([who, U256::from(1_000_000_000_000_000_000_000_u128)]);
     town.anvil.call::<Value>("anvil_setBalance", rich).await;
-    allow(town, who, true).await;
+    let call = Billing::setBillerCall { merKey: town.merchant.mer_key, who, allowed: true };
+    town.merchant.execute(town.merchant.owner, &call).await;
     town.anvil.set_automine(false).await;
 }
 
@@ -83,7 +85,7 @@ async fn the_signing_key_is_changed_with_a_batch_open(family: Family) {
     signer.terminate().await;
     town.installation.edit(retired, "");
     town.anvil.set_automine(true).await;
-    allow(&town, signer_address(), false).await;
+    dismiss_the_signer(&town).await;
     let signer = town.signer().await;
     assert_eq!(following(&signer).await, json!([]), "nothing is left of the old account");
     town.assert_paid(&[1, 1, 0]).await;
@@ -126,7 +128,7 @@ async fn a_stolen_signing_key_is_replaced_and_its_open_batch_ends_without_it(fam
     // The contract lets the stolen key bill no more, and another one instead.
     let next = introduce_next(&town).await;
     town.anvil.set_automine(true).await;
-    allow(&town, signer_address(), false).await;
+    dismiss_the_signer(&town).await;
     town.anvil.set_automine(false).await;
     fs::write(town.installation.path().join("key.txt"), NEXT).unwrap();
     let written = "merchant-signer keys import billing-2 < key.txt";

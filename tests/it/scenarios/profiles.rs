@@ -312,7 +312,7 @@ async fn a_node_that_cannot_simulate_is_good_enough() {
     let town = Town::found().await;
     town.proxy.fault(SIMULATE, Act::Refuse("the method eth_simulateV1 does not exist"));
     let signer = town.signer().await;
-    town.token.block(town.people[1].wallet, true).await;
+    town.token.block(town.people[1].wallet).await;
     let blocked = refusals(&[(&town.people[1], "HOLDER_BLOCKED")]);
     let heard = signer.scheduler.bill(&json!(town.entries(0..3))).await;
     assert_eq!((heard.code(), heard.failures()), (2, blocked.clone()));

@@ -159,7 +159,7 @@ async fn what_is_over_or_stopped_is_not_charged() {
     anvil.pass(town.plan.terms.interval.into()).await;
     let pause = Billing::pausePlanCall { merKey: merchant.mer_key, planId: 9, paused: true };
     merchant.execute(merchant.admins[0], &pause).await;
-    token.pause(true).await;
+    token.set_paused(true).await;
 
     let signer = town.signer().await;
     let [late, due, _] = &town.people[..] else { panic!() };
@@ -173,7 +173,7 @@ async fn what_is_over_or_stopped_is_not_charged() {
     ];
     assert_eq!((heard.code(), heard.failures()), (2, refusals(&reasons)));
 
-    token.pause(false).await;
+    token.set_paused(false).await;
     let heard = signer.scheduler.bill(&json!([entry(due, 2)])).await;
     town.settled(&signer, &heard.tx_hash()).await;
     assert_eq!(town.charges().await, [(due.subscribe_id, 2)]);
@@ -243,7 +243,7 @@ impl Cast {
         let by_the_token = async {
             token.set_balance(no_balance.wallet, PRICE - 1).await;
             token.set_balance(twin.wallet, 2 * PRICE - 1).await;
-            token.block(blocked.wallet, true).await;
+            token.block(blocked.wallet).await;
         };
         tokio::join!(
             by_the_token,

@@ -162,7 +162,8 @@ fn last_of(log: &str) -> String {
 /// Tells how long nobody served, and how many processes were killed.
 async fn befalls(
     what: Misfortune,
-    (machines, postmaster): (&mut [Machine], &Postmaster),
+    machines: &mut [Machine],
+    postmaster: &Postmaster,
     dice: &mut Dice,
 ) -> (Duration, u64) {
     let who = serving(machines, None).await;
@@ -189,9 +190,9 @@ async fn befalls(
             (next, 0)
         }
         Misfortune::CutOff => {
-            machines[who].wire.cut(true);
+            machines[who].wire.set_cut(true);
             let next = serving(machines, Some(who)).await;
-            machines[who].wire.cut(false);
+            machines[who].wire.set_cut(false);
             (next, 0)
         }
         Misfortune::BackendKilled => {
@@ -223,7 +224,8 @@ type Waits = BTreeMap<Misfortune, Vec<Duration>>;
 async fn a_town_of_takeovers(
     misfortunes: &[Misfortune],
     waits: &mut Waits,
-    (seed, family): (u64, Family),
+    seed: u64,
+    family: Family,
 ) -> u64 {
     let mut dice = Dice::new(seed);
     let people = u64::try_from(misfortunes.len() * EACH + 40).unwrap();
@@ -245,7 +247,7 @@ async fn a_town_of_takeovers(
         _ = join_all(busy) => {}
         () = async {
             for what in misfortunes {
-                let (away, killed) = befalls(*what, (&mut machines, &postmaster), &mut dice).await;
+                let (away, killed) = befalls(*what, &mut machines, &postmaster, &mut dice).await;
                 waits.entry(*what).or_default().push(away);
                 kills += killed;
                 noted.due.fetch_add(EACH, Ordering::Relaxed);
@@ -318,8 +320,8 @@ async fn whoever_is_killed_stopped_or_cut_off_everybody_pays_once() {
             _ => (0..ROUNDS).map(|_| one_of(&mut dice)).collect(),
         };
         let family = if towns.is_multiple_of(2) { Family::Evm } else { Family::Tron };
-        let town = (seed.wrapping_add(towns), family);
-        kills += a_town_of_takeovers(&misfortunes, &mut waits, town).await;
+        let town = seed.wrapping_add(towns);
+        kills += a_town_of_takeovers(&misfortunes, &mut waits, town, family).await;
         towns += 1;
     }
     println!("{kills} kills in {towns} towns");

@@ -76,13 +76,18 @@ impl Token {
     }
 
     /// Only for `Kind::NoReturn`.
-    pub(crate) async fn pause(&self, paused: bool) {
+    pub(crate) async fn set_paused(&self, paused: bool) {
         self.tell(&AnyToken::setPausedCall { paused }).await;
     }
 
     /// Only for `Kind::NoReturn`.
-    pub(crate) async fn block(&self, who: Address, blocked: bool) {
-        self.tell(&AnyToken::setBlackListedCall { who, blocked }).await;
+    pub(crate) async fn block(&self, who: Address) {
+        self.tell(&AnyToken::setBlackListedCall { who, blocked: true }).await;
+    }
+
+    /// Only for `Kind::NoReturn`.
+    pub(crate) async fn unblock(&self, who: Address) {
+        self.tell(&AnyToken::setBlackListedCall { who, blocked: false }).await;
     }
 
     /// Any of the setters that only one kind of token has. Anybody may call them.

@@ -263,7 +263,7 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
     let method = method_of(&asked.url, &question);
     let mut rewrite: Option<fn(&mut Value)> = None;
     let side = if asked.url.contains("/walletsolidity/") { "walletsolidity" } else { "wallet" };
-    match meets(shared, (&method, side), (&asked, &question)).await {
+    match meets(shared, &method, side, &asked, &question).await {
         None | Some(Act::Forget) => {}
         Some(Act::Swallow) => return std::future::pending().await,
         Some(Act::PassOnAndHang) => {
@@ -349,8 +349,10 @@ fn tag(param: &Value) -> Option<&str> {
 /// What a call meets, if anything.
 async fn meets(
     shared: &Shared,
-    (method, side): (&str, &str),
-    (asked, question): (&Question, &Value),
+    method: &str,
+    side: &str,
+    asked: &Question,
+    question: &Value,
 ) -> Option<Act> {
     const FORGOTTEN: &str = "missing trie node 00ff (path ) state 0x00ff is not available";
     match shared.fault_for(method, side, question) {

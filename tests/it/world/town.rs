@@ -128,7 +128,7 @@ impl Town {
             }
         }
         let proxy = Proxy::before(&anvil.url).await;
-        Self::installed(&founding, settlement, (anvil, None), (proxy, None))
+        Self::installed(&founding, settlement, anvil, None, proxy, None)
     }
 
     async fn on_tron(founding: Founding) -> Self {
@@ -142,14 +142,16 @@ impl Town {
             jsonrpc: proxy.and_before(&world.served.jsonrpc).await,
             chain_id: anvil.chain_id().await,
         };
-        Self::installed(&founding, settlement, (anvil, Some(world)), (proxy, Some(doors)))
+        Self::installed(&founding, settlement, anvil, Some(world), proxy, Some(doors))
     }
 
     fn installed(
         founding: &Founding,
         settlement: Settlement,
-        (anvil, tron): (Anvil, Option<TronWorld>),
-        (proxy, doors): (Proxy, Option<Doors>),
+        anvil: Anvil,
+        tron: Option<TronWorld>,
+        proxy: Proxy,
+        doors: Option<Doors>,
     ) -> Self {
         let Settlement { merchant, token, plan, people, multicall } = settlement;
         let contract = merchant.billing;

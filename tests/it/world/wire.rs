@@ -27,7 +27,7 @@ impl Wire {
     }
 
     /// Nothing passes any more; or new connections do, and the old ones end.
-    pub(crate) fn cut(&self, cut: bool) {
+    pub(crate) fn set_cut(&self, cut: bool) {
         self.cut.send_replace(cut);
     }
 }

@@ -77,7 +77,7 @@ pub fn run(
         let words = format!("insufficient funds for gas * price + value: address {caller}");
         return Err(Error::node(words));
     }
-    let done = chain.family().run(&at.header, (&at.state, chain), tx, checks);
+    let done = chain.family().run(&at.header, &at.state, chain, tx, checks);
     done.map_err(|error| Error::node(error.to_string()))
 }
 

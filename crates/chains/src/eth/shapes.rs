@@ -17,9 +17,18 @@ use alloy::rpc::types::{
 };
 use serde_json::Value;
 
+/// A shape of the transactions in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bodies {
+    /// Their hashes alone.
+    Hashes,
+    /// All of each.
+    Whole,
+}
+
 /// A block, with whole transactions or their hashes.
-pub fn block(block: &Block<Evm>, full: bool) -> RpcBlock {
-    let transactions = if full {
+pub fn block(block: &Block<Evm>, bodies: Bodies) -> RpcBlock {
+    let transactions = if bodies == Bodies::Whole {
         let all = 0..block.body.len();
         BlockTransactions::Full(all.map(|index| transaction(block, index)).collect())
     } else {
@@ -31,10 +40,10 @@ pub fn block(block: &Block<Evm>, full: bool) -> RpcBlock {
 }
 
 /// The block that is next, as far as it is known: without a hash, and with what waits in the pool.
-pub fn pending(chain: &Chain<Evm>, full: bool) -> Answer {
+pub fn pending(chain: &Chain<Evm>, bodies: Bodies) -> Answer {
     let header = header(&chain.next_header(), B256::ZERO, &[]);
     let waiting = chain.pool().iter().map(|pending| &pending.tx);
-    let transactions = if full {
+    let transactions = if bodies == Bodies::Whole {
         BlockTransactions::Full(waiting.map(waits).collect())
     } else {
         BlockTransactions::Hashes(waiting.map(|tx| *tx.tx_hash()).collect())

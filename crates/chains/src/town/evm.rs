@@ -34,7 +34,7 @@ impl Ground for Node<Evm> {
     }
 
     fn deploy(&self, from: &PrivateKeySigner, creation: Bytes) -> Address {
-        let id = submit(&mut self.chain(), from, (TxKind::Create, creation, DEPLOY_GAS));
+        let id = submit(&mut self.chain(), from, TxKind::Create, creation, DEPLOY_GAS);
         include(self, &[id]);
         let place = self.chain().find(&id).expect("it is in a block");
         place.included().receipt.created.expect("a deployment creates")
@@ -42,8 +42,7 @@ impl Ground for Node<Evm> {
 
     fn execute(&self, calls: Vec<Call>) {
         let send = |call: Call| {
-            let asked = (TxKind::Call(call.to), call.data, CALL_GAS);
-            submit(&mut self.chain(), &call.from, asked)
+            submit(&mut self.chain(), &call.from, TxKind::Call(call.to), call.data, CALL_GAS)
         };
         let ids: Vec<B256> = calls.into_iter().map(send).collect();
         include(self, &ids);
@@ -53,7 +52,7 @@ impl Ground for Node<Evm> {
         let chain = self.chain();
         let (header, state) = (chain.head().header.clone(), chain.head_state());
         let tx = TxEnv { kind: TxKind::Call(to), data, gas_limit: 10_000_000, ..TxEnv::default() };
-        let done = chain.family().run(&header, (state, &*chain), tx, Checks::Off);
+        let done = chain.family().run(&header, state, &*chain, tx, Checks::Off);
         done.expect("a view runs").result.into_output().expect("a view answers")
     }
 }
@@ -61,7 +60,9 @@ impl Ground for Node<Evm> {
 fn submit(
     chain: &mut Chain<Evm>,
     from: &PrivateKeySigner,
-    (to, input, gas_limit): (TxKind, Bytes, u64),
+    to: TxKind,
+    input: Bytes,
+    gas_limit: u64,
 ) -> B256 {
     let tx = TxEip1559 {
         chain_id: chain.family().chain_id,

@@ -2,7 +2,7 @@
 
 use super::{Call, Ground};
 use crate::tron::address::deployed;
-use crate::tron::calls::{Question, Side};
+use crate::tron::calls::{Question, Seen};
 use crate::tron::tvm::Ending;
 use crate::tron::tx::Tx;
 use crate::tron::{TronNode, Wallet};
@@ -47,7 +47,7 @@ impl Ground for TronNode {
 
     fn view(&self, to: Address, data: Bytes) -> Bytes {
         let question = Question { to: Some(to), data, ..Question::default() };
-        let done = self.ask((Side::Full, 0), &question).expect("the node takes constant calls");
+        let done = self.ask(Seen::NEWEST, &question).expect("the node takes constant calls");
         assert_eq!(done.ending, Ending::Success, "a view of the town failed: {}", done.message);
         done.output
     }

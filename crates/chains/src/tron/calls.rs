@@ -39,8 +39,28 @@ pub struct Question {
     pub out_of_time: bool,
 }
 
-/// A view of a node: which side, and how many blocks it is behind.
-pub type Seen = (Side, u64);
+/// A view of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The side that is asked.
+    pub side: Side,
+    /// The number of blocks that it is behind.
+    pub lag: u64,
+}
+
+impl Seen {
+    /// The newest state of the full node.
+    pub const NEWEST: Self = Self { side: Side::Full, lag: 0 };
+}
+
+/// The outcome of an estimate.
+#[derive(Debug)]
+pub enum Estimate {
+    /// So much energy is enough.
+    Enough(u64),
+    /// The call fails, whatever the energy.
+    Fails(Outcome),
+}
 
 /// Why a question is not put to the machine: the node's text of `CONTRACT_VALIDATE_ERROR`.
 pub type Unasked = &'static str;
@@ -50,7 +70,7 @@ impl TronNode {
     pub fn view(
         &self,
         chain: &mut Chain<Tron>,
-        (side, lag): Seen,
+        Seen { side, lag }: Seen,
     ) -> (Arc<Block<Tron>>, Arc<State<Ledger>>) {
         let block = Arc::clone(if side == Side::Full { chain.head() } else { chain.solid() });
         if side == Side::Full && lag == 0 {
@@ -64,40 +84,36 @@ impl TronNode {
     }
 
     /// Puts a question to the machine; nothing is kept.
-    pub fn ask(&self, side: Seen, question: &Question) -> Result<Outcome, Unasked> {
-        self.ask_within(side, question, self.options().constant_energy)
+    pub fn ask(&self, seen: Seen, question: &Question) -> Result<Outcome, Unasked> {
+        self.ask_within(seen, question, self.options().constant_energy)
     }
 
     /// The energy that a question needs, overstated by up to one TRX worth as the reference node does.
-    pub fn estimate(
-        &self,
-        side: Seen,
-        question: &Question,
-    ) -> Result<Result<u64, Outcome>, Unasked> {
+    pub fn estimate(&self, seen: Seen, question: &Question) -> Result<Estimate, Unasked> {
         const TRX: u64 = 1_000_000;
         if !self.options().estimate_energy {
             return Err("this node does not support estimate energy");
         }
-        let first = self.ask(side, question)?;
+        let first = self.ask(seen, question)?;
         if first.ending != Ending::Success {
-            return Ok(Err(first));
+            return Ok(Estimate::Fails(first));
         }
         let price = self.node().chain().family().params.energy_price();
         let (mut low, mut high) = (first.energy * price, 2 * first.energy * price);
         while high - low > TRX {
             let middle = u64::midpoint(low, high);
-            let enough = self.ask_within(side, question, middle / price)?.ending == Ending::Success;
+            let enough = self.ask_within(seen, question, middle / price)?.ending == Ending::Success;
             if enough { high = middle } else { low = middle }
         }
-        Ok(Ok(high.div_ceil(price)))
+        Ok(Estimate::Enough(high.div_ceil(price)))
     }
 
-    fn ask_within(&self, side: Seen, question: &Question, energy: u64) -> Result<Outcome, Unasked> {
+    fn ask_within(&self, seen: Seen, question: &Question, energy: u64) -> Result<Outcome, Unasked> {
         if !self.options().constant_calls {
             return Err("this node does not support constant");
         }
         let mut chain = self.node().chain();
-        let (block, state) = self.view(&mut chain, side);
+        let (block, state) = self.view(&mut chain, seen);
         if question.to.is_some_and(|to| state.ledger().contract(&to).is_none()) {
             return Err("Smart contract is not exist.");
         }

@@ -101,16 +101,11 @@ impl TronNode {
                 act();
                 Wire::Answer(Reply::page(200, "please wait", path))
             }
-            Some(fault) => Wire::Answer(self.disturbed(&fault, port, (method, path, body))),
+            Some(fault) => Wire::Answer(self.disturbed(&fault, port, method, path, body)),
         }
     }
 
-    fn disturbed(
-        &self,
-        fault: &Fault,
-        port: Port,
-        (method, path, body): (&str, &str, &str),
-    ) -> Reply {
+    fn disturbed(&self, fault: &Fault, port: Port, method: &str, path: &str, body: &str) -> Reply {
         let known = |text: &str| Reply { status: 200, content_type: JSON, body: text.to_owned() };
         match fault {
             Fault::RateLimit => known(

@@ -38,10 +38,10 @@ impl Sparse {
         self.text(key, hex::encode(value))
     }
 
-    /// Adds `true`, or nothing.
+    /// Adds `true`.
     #[must_use]
-    pub fn flag(self, key: &str, value: bool) -> Self {
-        self.put(key, value.then_some(Value::Bool(true)))
+    pub fn flag(self, key: &str) -> Self {
+        self.put(key, Some(Value::Bool(true)))
     }
 
     /// Adds whatever there is.
@@ -59,12 +59,32 @@ impl Sparse {
     }
 }
 
-/// An address in hex or base58.
-pub fn account(bytes: &[u8], visible: bool) -> String {
-    if visible { address::base58_bytes(bytes) } else { hex::encode(bytes) }
+/// The spelling of addresses, which a question chooses by its field `visible`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// Of a question without the field.
+    Hex,
+    /// Of a question that sets it.
+    Base58,
+}
+
+impl Spelling {
+    /// The spelling that a question chooses.
+    pub fn of(question: &Value) -> Self {
+        let is_visible = question.get("visible").and_then(Value::as_bool).unwrap_or(false);
+        if is_visible { Self::Base58 } else { Self::Hex }
+    }
+}
+
+/// An address in a spelling.
+pub fn account(bytes: &[u8], spelling: Spelling) -> String {
+    match spelling {
+        Spelling::Hex => hex::encode(bytes),
+        Spelling::Base58 => address::base58_bytes(bytes),
+    }
 }
 
 /// The same of an address.
-pub fn address_of(address: &Address, visible: bool) -> String {
-    account(&address::to21(address), visible)
+pub fn address_of(address: &Address, spelling: Spelling) -> String {
+    account(&address::to21(address), spelling)
 }

@@ -3,7 +3,7 @@
 mod logs;
 
 use super::address;
-use super::calls::{Question, Seen, Side};
+use super::calls::{Estimate, Question, Seen, Side};
 use super::family::{Tron, chain_id};
 use super::http::Request;
 use super::json::accounts;
@@ -38,7 +38,7 @@ impl TronNode {
         let method = one.get("method").and_then(Value::as_str).unwrap_or_default();
         let params = one.get("params").and_then(Value::as_array).cloned().unwrap_or_default();
         let id = one.get("id").cloned().unwrap_or(Value::Null);
-        match self.method((side, request.lag), method, &params, request.timeout) {
+        match self.method(Seen { side, lag: request.lag }, method, &params, request.timeout) {
             Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
             Err((code, message)) if message == INVALID => {
                 json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
@@ -91,7 +91,7 @@ impl TronNode {
                 Some(id) => place(id)
                     .map(|place| transaction(&place.included().tx, Some(&place)))
                     .or_else(|| {
-                        let pending = chain.pool().get(&id).filter(|_| seen == (Side::Full, 0));
+                        let pending = chain.pool().get(&id).filter(|_| seen == Seen::NEWEST);
                         pending.map(|pending| transaction(&pending.tx, None))
                     })
                     .unwrap_or(Value::Null),
@@ -141,7 +141,10 @@ impl TronNode {
     fn eth_estimate(&self, seen: Seen, params: &[Value], timeout: bool) -> Result<Value, Failure> {
         let question = Question { out_of_time: timeout, ..self.question(params)? };
         let done = self.estimate(seen, &question).map_err(|why| (-32600, why.to_owned()))?;
-        done.map(hex_number).map_err(|done| (-32000, done.message))
+        match done {
+            Estimate::Enough(energy) => Ok(hex_number(energy)),
+            Estimate::Fails(done) => Err((-32000, done.message)),
+        }
     }
 
     fn question(&self, params: &[Value]) -> Result<Question, Failure> {
@@ -211,7 +214,7 @@ fn block_by(
 ) -> Result<Value, Failure> {
     let number = match params.first().and_then(Value::as_str).unwrap_or_default() {
         "latest" => newest,
-        "finalized" => chain.solid().header.number.saturating_sub(seen.1),
+        "finalized" => chain.solid().header.number.saturating_sub(seen.lag),
         "earliest" => 0,
         "pending" => return Err((-32602, "TAG pending not supported".to_owned())),
         text => u64::from_str_radix(text.trim_start_matches("0x"), 16)

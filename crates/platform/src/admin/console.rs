@@ -73,16 +73,12 @@ async fn show(
 ) -> Response {
     let Some(admin) = admin(&headers) else { return Redirect::to("/login").into_response() };
     let sought = asked.get("q").map(|text| text.trim()).unwrap_or_default();
-    page_of(&desk, (&page, &admin, sought), None)
+    page_of(&desk, &page, &admin, sought, None)
 }
 
 /// A page; 404 if there is none of that name.
-fn page_of(
-    desk: &Desk,
-    (page, admin, sought): (&str, &str, &str),
-    error: Option<String>,
-) -> Response {
-    match view::page(desk, (page, admin, sought), error) {
+fn page_of(desk: &Desk, page: &str, admin: &str, sought: &str, error: Option<String>) -> Response {
+    match view::page(desk, page, admin, sought, error) {
         Ok(Some(page)) => page.into_response(),
         Ok(None) => StatusCode::NOT_FOUND.into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
@@ -105,7 +101,7 @@ async fn press(
             let known = page.bytes().all(|byte| byte.is_ascii_lowercase());
             Redirect::to(&if known { format!("/{page}") } else { "/".to_owned() }).into_response()
         }
-        Err(error) => page_of(&desk, (&page, &admin, ""), Some(error)),
+        Err(error) => page_of(&desk, &page, &admin, "", Some(error)),
     }
 }
 

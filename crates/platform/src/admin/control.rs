@@ -68,7 +68,7 @@ pub(super) async fn act(desk: &Desk, control: &str, body: &Value) -> Result<Valu
             let count: u64 = input::number_or(body, "count", 1)?;
             desk.platform.blocks(count.min(10_000)).await.map_err(words)?;
         }
-        "hold" => desk.platform.hold(body["on"].as_bool().unwrap_or(true)),
+        "hold" => desk.platform.set_held(body["on"].as_bool().unwrap_or(true)),
         "fault" => acts::fault(desk, body).await?,
         "biller" => acts::biller(desk, body)?,
         "balance" => return acts::balance(desk, body),

@@ -27,7 +27,9 @@ const MENU: [(&str, &str); 8] = [
 /// The page of a name, for an admin, with what is sought on it; None if there is none.
 pub(super) fn page(
     desk: &Desk,
-    (name, admin, sought): (&str, &str, &str),
+    name: &str,
+    admin: &str,
+    sought: &str,
     error: Option<String>,
 ) -> Result<Option<Html>, store::Error> {
     let Some((_, title)) = MENU.iter().find(|(page, _)| *page == name) else { return Ok(None) };
@@ -94,7 +96,7 @@ fn hidden(name: &str, value: impl std::fmt::Display) -> Markup {
 }
 
 /// A field with its label.
-fn field(id: &str, name: &str, (label, value): (&str, &str)) -> Markup {
+fn field(id: &str, name: &str, label: &str, value: &str) -> Markup {
     html! { label for=(id) { (label) input id=(id) name=(name) value=(value); } }
 }
 

@@ -155,8 +155,7 @@ impl Chain for EvmChain {
         chain.step();
     }
 
-    fn reorg(&self, depth: u64, keep: bool) -> u64 {
-        let orphans = if keep { Orphans::Return } else { Orphans::Lose };
+    fn reorg(&self, depth: u64, orphans: Orphans) -> u64 {
         u64::try_from(self.node.reorg(depth, orphans).len()).unwrap_or(u64::MAX)
     }
 

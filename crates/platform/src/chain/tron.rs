@@ -8,7 +8,7 @@ use prost::Message as _;
 use sandbox_chains::chain::{Block, Orphans};
 use sandbox_chains::faults::{Fault, On};
 use sandbox_chains::town::Ground as _;
-use sandbox_chains::tron::calls::{Question, Side};
+use sandbox_chains::tron::calls::{Question, Seen};
 use sandbox_chains::tron::proto::Transaction;
 use sandbox_chains::tron::tvm::Ending;
 use sandbox_chains::tron::tx::Tx;
@@ -150,7 +150,7 @@ impl Chain for TronChain {
 
     fn view(&self, to: Address, data: Bytes) -> Result<Bytes, Refused> {
         let question = Question { to: Some(to), data, ..Question::default() };
-        let done = self.node.ask((Side::Full, 0), &question);
+        let done = self.node.ask(Seen::NEWEST, &question);
         let done = done.map_err(|refused| Refused(format!("{refused:?}")))?;
         if done.ending == Ending::Success { Ok(done.output) } else { Err(Refused(done.message)) }
     }
@@ -169,8 +169,7 @@ impl Chain for TronChain {
         self.node.step();
     }
 
-    fn reorg(&self, depth: u64, keep: bool) -> u64 {
-        let orphans = if keep { Orphans::Return } else { Orphans::Lose };
+    fn reorg(&self, depth: u64, orphans: Orphans) -> u64 {
         u64::try_from(self.node.reorg(depth, orphans).len()).unwrap_or(u64::MAX)
     }
 

@@ -20,11 +20,11 @@ pub(super) fn authorise(platform: &Platform, case: &Case, sent: Option<&Sent>) -
         @if !allowed.is_zero() {
             p id="allowed" { "Your wallet allows the contract " (limit(case, allowed)) " now. There are two confirmations: the first sets it to 0, the second to what you choose here." }
         }
-        (pay_form(platform, case, (&[], "authorise", "Authorise"), &choices(platform, case, (&dues, sent))))
+        (pay_form(platform, case, &[], "authorise", "Authorise", &choices(platform, case, &dues, sent)))
     }
 }
 
-fn choices(platform: &Platform, case: &Case, (dues, sent): (&Dues, Option<&Sent>)) -> Markup {
+fn choices(platform: &Platform, case: &Case, dues: &Dues, sent: Option<&Sent>) -> Markup {
     let show = |value| format!("{} {SYMBOL}", amount::show(value, case.side.decimals));
     let periods = form::usual_periods(case);
     let (usual, one) = (dues.of_periods(periods), dues.of_periods(1));

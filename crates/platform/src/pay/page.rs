@@ -111,7 +111,7 @@ pub(super) fn unsubscribe(platform: &Platform, case: &Case, error: Option<&StepE
                     p { a id="back" href=(case.link.redirect_url) { "Back to the shop" } }
                 } @else if let Some(order) = order {
                     p { "The wallet that signed has to sign this as well. A period that has been paid stays paid." }
-                    (pay_form(platform, case, (&[order], "cancel", "Cancel the subscription"), &html! {}))
+                    (pay_form(platform, case, &[order], "cancel", "Cancel the subscription", &html! {}))
                 }
             }
         }
@@ -183,7 +183,7 @@ fn sign(platform: &Platform, case: &Case) -> Markup {
     html! {
         p { "You sign that the wallet " (hash(case.link.wallet.as_deref().unwrap_or_default())) " takes this plan. Nothing is paid yet, and nothing can be taken yet." }
         @if let Some(order) = order {
-            (pay_form(platform, case, (&[order], "sign", "Sign the agreement"), &html! {}))
+            (pay_form(platform, case, &[order], "sign", "Sign the agreement", &html! {}))
         }
         form method="post" { button id="back-to-1" class="press quiet" name="step" value="back" { "Use another wallet" } }
     }
@@ -193,7 +193,9 @@ fn sign(platform: &Platform, case: &Case) -> Markup {
 pub(super) fn pay_form(
     platform: &Platform,
     case: &Case,
-    (orders, step, label): (&[Order], &str, &str),
+    orders: &[Order],
+    step: &str,
+    label: &str,
     fields: &Markup,
 ) -> Markup {
     let wallet = match step {

@@ -2,6 +2,7 @@
 
 use super::{Pace, Platform, Side};
 use crate::store;
+use sandbox_chains::chain::Orphans;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -169,15 +170,15 @@ impl Platform {
         self.store().set("ahead_ms", &self.clock().ahead_ms().to_string())
     }
 
-    /// Takes blocks away that are not final, and gives how many. `keep` lets their transactions wait for a block again.
+    /// Takes blocks away that are not final, and gives how many. `orphans` says what becomes of their transactions.
     pub async fn reorganise(
         &self,
         side: &Side,
         depth: u64,
-        keep: bool,
+        orphans: Orphans,
     ) -> Result<u64, store::Error> {
         let turn = self.0.turn.lock().await;
-        let removed = side.chain.reorg(depth, keep);
+        let removed = side.chain.reorg(depth, orphans);
         self.follow_all()?;
         drop(turn);
         self.say(format!("chain     {}: {removed} blocks reorganised", side.name()));

@@ -48,7 +48,8 @@ impl Platform {
         &self,
         side: &Side,
         from: &str,
-        (to, value): (&str, U256),
+        to: &str,
+        value: U256,
     ) -> Result<String, ControlError> {
         let to = Self::address_named(side, to)?;
         Ok(side.tell_token(&self.wallet_named(side, from)?, &Token::transferCall { to, value })?)

@@ -14,6 +14,13 @@ const KEPT: usize = 300;
 /// Number of callbacks on their way at a time.
 const AT_ONCE: usize = 32;
 
+/// The sender of a callback.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    Schedule,
+    Person,
+}
+
 impl Platform {
     /// Sends every callback that is due by the moved clock.
     pub(crate) async fn deliver_due(&self) -> Result<(), store::Error> {
@@ -24,7 +31,7 @@ impl Platform {
                 return Ok(());
             }
             for some in due.chunks(AT_ONCE) {
-                let tried = some.iter().map(|callback| self.attempt(callback, false));
+                let tried = some.iter().map(|callback| self.attempt(callback, Sender::Schedule));
                 join_all(tried).await.into_iter().collect::<Result<(), _>>()?;
             }
         }
@@ -36,11 +43,11 @@ impl Platform {
         else {
             return Ok(None);
         };
-        self.attempt(&callback, true).await?;
+        self.attempt(&callback, Sender::Person).await?;
         Ok(self.store().tries(id)?.last().map(Try::succeeded))
     }
 
-    async fn attempt(&self, callback: &Callback, by_hand: bool) -> Result<(), store::Error> {
+    async fn attempt(&self, callback: &Callback, sender: Sender) -> Result<(), store::Error> {
         let url = callback.url.as_deref().unwrap_or_default();
         let (status, answer) = match self.send(url, &callback.body).await {
             Ok((status, answer)) => (Some(status), answer),
@@ -48,6 +55,7 @@ impl Platform {
         };
         let at_ms = self.clock().now_ms();
         let number = callback.tries + 1;
+        let by_hand = sender == Sender::Person;
         let done = Try { number, at_ms, by_hand, status, answer };
         self.store().tried(callback, &done)?;
         let shown = status.map_or_else(|| done.answer.clone(), |status| status.to_string());

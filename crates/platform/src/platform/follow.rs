@@ -57,9 +57,9 @@ impl Platform {
         blocks::put(connection, side.id, &block)?;
         for event in side.chain.events(number) {
             if event.log.address == side.town.billing {
-                self.read_billing(connection, side, (block.point, &event))?;
+                self.read_billing(connection, side, block.point, &event)?;
             } else if event.log.address == side.town.token {
-                self.read_token(connection, side, (block.point, &event))?;
+                self.read_token(connection, side, block.point, &event)?;
             }
         }
         Ok(())
@@ -69,7 +69,8 @@ impl Platform {
         &self,
         connection: &Connection,
         side: &Side,
-        (at, event): (Point, &Event),
+        at: Point,
+        event: &Event,
     ) -> Result<(), store::Error> {
         let mut told = Told::at(side, at, event);
         let log = &event.log;
@@ -121,7 +122,8 @@ impl Platform {
         &self,
         connection: &Connection,
         side: &Side,
-        (at, event): (Point, &Event),
+        at: Point,
+        event: &Event,
     ) -> Result<(), store::Error> {
         if let Ok(found) = Token::Approval::decode_log(&event.log) {
             if found.spender != side.town.billing || found.value.is_zero() {

@@ -25,7 +25,7 @@ impl Platform {
         if left_s > 0 {
             self.advance(Duration::from_secs(left_s)).await.map_err(words)?;
         }
-        self.hold(true);
+        self.set_held(true);
         self.store().set(PASSED, &(end_s + 1).to_string()).map_err(words)
     }
 
@@ -33,7 +33,7 @@ impl Platform {
     pub(crate) async fn outlast(&self) -> Result<(), String> {
         let passed_s = self.store().number(PASSED, 0).map_err(words)?;
         self.clock().reach(passed_s * 1000);
-        self.hold(false);
+        self.set_held(false);
         self.blocks(1).await.map_err(words)
     }
 }

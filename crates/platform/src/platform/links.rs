@@ -62,7 +62,6 @@ impl Platform {
             let (user, number) = (wanted.external_user.clone(), held.out_trade_no);
             return Err(LinkError::Subscribed { user, plan, chain, number });
         }
-        let urls = (wanted.redirect_url.as_str(), wanted.notify_url.as_str());
         let earlier = self.store().links()?;
         let made = self.store().open_subscription(|id| {
             let subscription = Subscription {
@@ -76,7 +75,8 @@ impl Platform {
                 notify_url: Some(wanted.notify_url.clone()),
                 created_ms: self.clock().now_ms(),
             };
-            (subscription, self.link(Purpose::Subscribe, earlier, id, urls))
+            let (back, notify) = (&wanted.redirect_url, &wanted.notify_url);
+            (subscription, self.link(Purpose::Subscribe, earlier, id, back, notify))
         });
         // Those of the founding have no link: what is final of them is told to whoever takes callbacks now.
         self.store().set(CALLBACKS_URL, &wanted.notify_url)?;
@@ -104,7 +104,7 @@ impl Platform {
             return Err(LinkError::NotActive { number: number.to_owned(), stage: stage.word() });
         }
         let earlier = self.store().links()?;
-        let link = self.link(Purpose::Cancel, earlier, found.id, (redirect_url, notify_url));
+        let link = self.link(Purpose::Cancel, earlier, found.id, redirect_url, notify_url);
         put_link(&self.store().lock(), &link)?;
         Ok(link)
     }
@@ -115,7 +115,8 @@ impl Platform {
         purpose: Purpose,
         earlier: u64,
         subscribe_id: u64,
-        (redirect_url, notify_url): (&str, &str),
+        redirect_url: &str,
+        notify_url: &str,
     ) -> Link {
         let seed = (purpose, subscribe_id, self.clock().now_ms(), earlier);
         let token = keccak256(format!("{seed:?} {redirect_url} {}", self.credentials().secret));

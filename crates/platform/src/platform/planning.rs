@@ -132,7 +132,8 @@ impl Platform {
         &self,
         by: &str,
         plan: u64,
-        (chain, version): (u32, u32),
+        chain: u32,
+        version: u32,
     ) -> Result<(), PlanError> {
         let key = admin(by)?;
         let side = self.side(chain).ok_or(PlanError::NoChain(chain))?;

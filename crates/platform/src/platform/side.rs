@@ -92,7 +92,7 @@ impl Side {
         key: &PrivateKeySigner,
         call: &impl SolCall,
     ) -> Result<String, Refused> {
-        self.tell(key, (self.town.billing, call))
+        self.tell(key, self.town.billing, call)
     }
 
     /// The same of the token.
@@ -101,13 +101,14 @@ impl Side {
         key: &PrivateKeySigner,
         call: &impl SolCall,
     ) -> Result<String, Refused> {
-        self.tell(key, (self.town.token, call))
+        self.tell(key, self.town.token, call)
     }
 
     fn tell(
         &self,
         key: &PrivateKeySigner,
-        (to, call): (Address, &impl SolCall),
+        to: Address,
+        call: &impl SolCall,
     ) -> Result<String, Refused> {
         let sent = self.send(key, to, Bytes::from(call.abi_encode()))?;
         Ok(self.family().spell_hash(sent.hash))

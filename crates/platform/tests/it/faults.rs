@@ -139,7 +139,7 @@ async fn an_answer_of_the_platform_can_be_lost_after_it_did_what_was_asked() {
     world.control("fault", &lose).await;
     let asked = json!({"uuid": "lost-1"}).to_string();
     let (path, now_s) = ("/api/mer/user/create", world.now_s());
-    let sent = world.try_signed(("POST", path, &asked), now_s).await;
+    let sent = world.try_signed("POST", path, &asked, now_s).await;
     assert!(sent.is_none(), "the connection ends before the answer does");
     let found = world.get("/api/mer/user/detail?uuid=lost-1").await.data();
     assert_eq!(found["uuid"], "lost-1", "it was done, and the next answer arrives");

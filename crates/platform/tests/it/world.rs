@@ -132,33 +132,39 @@ impl World {
 
     /// A request that is signed at a time.
     pub(crate) async fn signed(&self, method: &str, path: &str, body: &str, at_s: u64) -> Answer {
-        self.try_signed((method, path, body), at_s).await.unwrap()
+        self.try_signed(method, path, body, at_s).await.unwrap()
     }
 
     /// The same; none where no whole answer comes.
     pub(crate) async fn try_signed(
         &self,
-        (method, path, body): (&str, &str, &str),
+        method: &str,
+        path: &str,
+        body: &str,
         at_s: u64,
     ) -> Option<Answer> {
         let at = at_s.to_string();
         let credentials = self.platform().credentials();
         let sign = credentials.sign(&at, Signed { method, path, body: body.as_bytes() });
-        self.try_raw((method, path, body), [&credentials.key, &at, &sign]).await
+        self.try_raw(method, path, body, [&credentials.key, &at, &sign]).await
     }
 
     /// A request with these three headers.
     pub(crate) async fn raw(
         &self,
-        (method, path, body): (&str, &str, &str),
+        method: &str,
+        path: &str,
+        body: &str,
         headers: [&str; 3],
     ) -> Answer {
-        self.try_raw((method, path, body), headers).await.unwrap()
+        self.try_raw(method, path, body, headers).await.unwrap()
     }
 
     async fn try_raw(
         &self,
-        (method, path, body): (&str, &str, &str),
+        method: &str,
+        path: &str,
+        body: &str,
         headers: [&str; 3],
     ) -> Option<Answer> {
         let url = format!("{}{path}", self.running.base_url);

@@ -96,12 +96,13 @@ impl Book {
         &mut self,
         batch: &Batch,
         why: &str,
-        (now_ms, pause_ms): (i64, i64),
+        now_ms: i64,
+        pause_ms: i64,
         rules: &Rules,
     ) -> Result<(), StoreError> {
         let tries = batch.tries.saturating_add(1);
         let pause_ms = step(&rules.silence_ms, tries).max(pause_ms);
-        let pause_ms = jittered(pause_ms, (batch.chain, batch.row));
+        let pause_ms = jittered(pause_ms, batch.chain, batch.row);
         let next_ms = now_ms.saturating_add(pause_ms);
         self.store.write(|t| {
             t.prepare_cached("UPDATE batch SET tries = ?2, next_ms = ?3, last = ?4 WHERE id = ?1")?
@@ -125,7 +126,8 @@ impl Book {
         batch: &Batch,
         parts: &[Draft],
         ceiling: Option<usize>,
-        (now_ms, rules): (i64, &Rules),
+        now_ms: i64,
+        rules: &Rules,
     ) -> Result<(), StoreError> {
         let ceiling = ceiling.and_then(|entries| i64::try_from(entries).ok());
         self.store.write(|t| {
@@ -154,7 +156,8 @@ impl Book {
     pub(crate) fn ceiling(
         &self,
         chain: i64,
-        (now_ms, rules): (i64, &Rules),
+        now_ms: i64,
+        rules: &Rules,
     ) -> Result<Option<usize>, StoreError> {
         let sql = "SELECT entries FROM ceiling WHERE chain = ?1 AND learnt_ms > ?2";
         let believed_ms = now_ms.saturating_sub(rules.ceiling_ms);

@@ -89,7 +89,7 @@ impl Book {
                 // The Signer is asked about a transaction that the book does not know.
                 if let (Some(chain), true) = (callback.who.chain, is_unmatched(t, callback)?) {
                     let hash = flights::kept_under(t, &callback.tx_hash)?;
-                    flights::watch(t, (chain, &hash), now_ms)?;
+                    flights::watch(t, chain, &hash, now_ms)?;
                 }
             }
             t.execute("INSERT OR REPLACE INTO feed VALUES (0, ?1)", [cursor]).map(drop)

@@ -1,6 +1,6 @@
 //! The differences between the three books, as the tables tell them.
 
-use super::{Book, outbox, standings};
+use super::{Book, Inbox, outbox, standings};
 use crate::schedule::reconcile::{Change, Difference, Kind, compare};
 use crate::schedule::rules::Rules;
 use crate::store::StoreError;
@@ -58,14 +58,16 @@ impl Book {
     /// inbox there is no third book, and nothing is said about it.
     pub(crate) fn reconcile(
         &mut self,
-        has_inbox: bool,
+        inbox: Inbox,
         now_ms: i64,
         rules: &Rules,
     ) -> Result<(Vec<Change>, BTreeMap<Kind, u64>), StoreError> {
         self.store.write(|t| {
             let mut now = BTreeMap::new();
             let kinds = Kind::iter();
-            for kind in kinds.filter(|kind| has_inbox || *kind != Kind::ChargedWithoutCallback) {
+            for kind in
+                kinds.filter(|kind| inbox == Inbox::Read || *kind != Kind::ChargedWithoutCallback)
+            {
                 now.extend(lasting(
                     t,
                     kind,

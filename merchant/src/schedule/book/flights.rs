@@ -36,14 +36,15 @@ pub(super) fn follow(
     now_ms: i64,
 ) -> rusqlite::Result<()> {
     let hash = kept_under(conn, tx_hash)?;
-    watch(conn, (key.0, &hash), now_ms)?;
+    watch(conn, key.0, &hash, now_ms)?;
     charge(conn, key, &hash, now_ms)
 }
 
 /// Follows a transaction of a chain, if nobody does yet.
 pub(super) fn watch(
     conn: &Connection,
-    (chain, hash): (i64, &str),
+    chain: i64,
+    hash: &str,
     now_ms: i64,
 ) -> rusqlite::Result<()> {
     conn.prepare_cached(
@@ -103,7 +104,7 @@ impl Book {
         self.store.write(|t| match look {
             Look::Open { hashes } => {
                 rename(t, flight, &hashes)?;
-                look_again(t, flight, None, (now_ms, rules))
+                look_again(t, flight, None, now_ms, rules)
             }
             Look::Unknown => unknown(t, flight, now_ms, rules),
             Look::Final { hashes, outcomes } => {
@@ -126,7 +127,7 @@ impl Book {
         now_ms: i64,
         rules: &Rules,
     ) -> Result<(), StoreError> {
-        self.store.write(|t| look_again(t, flight, None, (now_ms, rules)))
+        self.store.write(|t| look_again(t, flight, None, now_ms, rules))
     }
 }
 
@@ -143,7 +144,8 @@ fn look_again(
     conn: &Connection,
     flight: &Flight,
     unknown_ms: Option<i64>,
-    (now_ms, rules): (i64, &Rules),
+    now_ms: i64,
+    rules: &Rules,
 ) -> rusqlite::Result<()> {
     let looks = flight.looks.saturating_add(1);
     let next_ms = now_ms.saturating_add(step(&rules.look_ms, looks));
@@ -163,7 +165,7 @@ fn unknown(conn: &Connection, flight: &Flight, now_ms: i64, rules: &Rules) -> ru
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM charge WHERE tx_hash = ?1)")?
         .query_row([&flight.tx_hash], |row| row.get(0))?;
     if named {
-        return look_again(conn, flight, Some(now_ms), (now_ms, rules));
+        return look_again(conn, flight, Some(now_ms), now_ms, rules);
     }
     conn.execute("DELETE FROM flight WHERE tx_hash = ?1", [&flight.tx_hash]).map(drop)
 }

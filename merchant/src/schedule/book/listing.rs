@@ -49,7 +49,7 @@ impl Book {
                 let key = (due.chain, due.id);
                 let row = known.remove(&key);
                 put(t, &due, row.as_ref(), now_ms)?;
-                sort_in(&mut admitted, due, row.as_ref(), (now_ms, rules));
+                sort_in(&mut admitted, due, row.as_ref(), now_ms, rules);
             }
             if listed.whole {
                 for (key, row) in known.iter().filter(|(_, row)| row.listed) {
@@ -74,12 +74,12 @@ impl Book {
     }
 }
 
-fn sort_in(admitted: &mut Admitted, due: Due, row: Option<&Row>, (now_ms, rules): (i64, &Rules)) {
+fn sort_in(admitted: &mut Admitted, due: Due, row: Option<&Row>, now_ms: i64, rules: &Rules) {
     let changed = row.is_some_and(|row| row.posted_terms.as_ref().is_some_and(|p| *p != due.terms));
     let standing = row.map_or(&Standing::Free, |row| &row.standing);
     let same = row.filter(|row| row.listed && row.terms == due.terms);
     let since_ms = same.map_or(now_ms, |row| row.listed_ms);
-    let turn_ms = since_ms.saturating_add(place(rules.spread_ms, (due.chain, due.id)));
+    let turn_ms = since_ms.saturating_add(place(rules.spread_ms, due.chain, due.id));
     let fell_due = Fell { changed, turn_ms };
     match admit(standing, fell_due, now_ms, rules) {
         Admission::Post => {

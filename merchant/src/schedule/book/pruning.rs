@@ -1,7 +1,7 @@
 //! Settled records leave the state after some time. Every subscription keeps its one row, and any record that is
 //! open, differs or was not told stays as long as it does.
 
-use super::{Book, meta, set_meta};
+use super::{Book, Inbox, meta, set_meta};
 use crate::schedule::rules::Rules;
 use crate::store::StoreError;
 use rusqlite::{Connection, params};
@@ -16,7 +16,7 @@ impl Book {
     /// charge stays until its callback has come. Answers how many rows left.
     pub(crate) fn prune(
         &mut self,
-        has_inbox: bool,
+        inbox: Inbox,
         now_ms: i64,
         rules: &Rules,
     ) -> Result<usize, StoreError> {
@@ -27,13 +27,13 @@ impl Book {
                 return Ok(0);
             }
             set_meta(t, DONE, now_ms)?;
-            sweep(t, before_ms, has_inbox)
+            sweep(t, before_ms, inbox)
         })
     }
 }
 
 /// A member belongs to a batch, and an alias to whatever names its transaction.
-fn sweep(conn: &Connection, before_ms: i64, has_inbox: bool) -> rusqlite::Result<usize> {
+fn sweep(conn: &Connection, before_ms: i64, inbox: Inbox) -> rusqlite::Result<usize> {
     let rows = [
         conn.execute(
             "DELETE FROM member WHERE batch IN
@@ -49,7 +49,7 @@ fn sweep(conn: &Connection, before_ms: i64, has_inbox: bool) -> rusqlite::Result
         conn.execute(
             "DELETE FROM charge WHERE settled_ms < ?1 AND state IN ('charged', 'failed', 'freed')
                  AND (state != 'charged' OR callback IS NOT NULL OR NOT ?2)",
-            params![before_ms, has_inbox],
+            params![before_ms, inbox == Inbox::Read],
         )?,
         conn.execute(
             "DELETE FROM alias WHERE tx_hash NOT IN (SELECT tx_hash FROM flight)

@@ -80,7 +80,7 @@ impl Desk {
 
     fn named(&mut self, now_ms: i64) -> Vec<Kind> {
         let rules = self.rules.clone();
-        self.book().reconcile(true, now_ms, &rules).unwrap();
+        self.book().reconcile(Inbox::Read, now_ms, &rules).unwrap();
         self.book().named().unwrap().into_keys().map(|difference| difference.kind).collect()
     }
 
@@ -111,7 +111,7 @@ fn a_plan_outlives_its_process_byte_for_byte() {
     assert_eq!(desk.unanswered(0), planned);
     assert_eq!(desk.list(&[1, 2, 3], 1), 0, "what is planned is not planned again");
     let rules = desk.rules.clone();
-    desk.book().unheard(&planned[0], "no answer", (0, 0), &rules).unwrap();
+    desk.book().unheard(&planned[0], "no answer", 0, 0, &rules).unwrap();
     assert_eq!(desk.unanswered(0).len(), 1, "what heard nothing waits for its pause");
     let again = desk.unanswered(2 * rules.silence_ms[0]);
     assert_eq!(again[0].body, planned[0].body);
@@ -237,10 +237,10 @@ fn a_batch_too_large_is_halved_and_later_ones_are_smaller() {
     let members = desk.book().members(&batch).unwrap();
     let parts = drafts(7, CHAIN, members, Limits { entries: 1, bytes: 10_000 });
     let rules = desk.rules.clone();
-    desk.book().split(&batch, &parts, Some(1), (0, &rules)).unwrap();
+    desk.book().split(&batch, &parts, Some(1), 0, &rules).unwrap();
     let halves = desk.unanswered(0);
     assert_eq!(halves.iter().map(|half| half.ids.clone()).collect::<Vec<_>>(), [[1], [2]]);
-    let ceiling = |book: &Book, now_ms| book.ceiling(CHAIN, (now_ms, &rules)).unwrap();
+    let ceiling = |book: &Book, now_ms| book.ceiling(CHAIN, now_ms, &rules).unwrap();
     assert_eq!(ceiling(desk.book(), 59 * MINUTE), Some(1));
     assert_eq!(ceiling(desk.book(), 60 * MINUTE), None, "what fits is tried again");
     let decline = Decline {
@@ -295,16 +295,16 @@ fn what_is_settled_leaves_and_what_is_not_stays() {
     let tables = ["batch", "member", "charge", "callback", "alias", "outbox", "subscription"];
     let counts = |desk: &mut Desk| tables.map(|table| count(desk, table));
     assert_eq!(counts(&mut desk), [2, 3, 2, 2, 1, 2, 3]);
-    assert_eq!(desk.book().prune(true, MINUTE, &rules).unwrap(), 2, "what the inbox has");
-    let dropped = desk.book().prune(true, later, &rules).unwrap();
+    assert_eq!(desk.book().prune(Inbox::Read, MINUTE, &rules).unwrap(), 2, "what the inbox has");
+    let dropped = desk.book().prune(Inbox::Read, later, &rules).unwrap();
     // The batch without a verdict, the charge without a callback, and the callback without a charge.
     assert_eq!(counts(&mut desk), [1, 1, 1, 1, 1, 0, 3]);
     assert_eq!(dropped, 1 + 2 + 1 + 1);
-    assert_eq!(desk.book().prune(true, later + MINUTE, &rules).unwrap(), 0, "once a day");
+    assert_eq!(desk.book().prune(Inbox::Read, later + MINUTE, &rules).unwrap(), 0, "once a day");
     assert_eq!(desk.unanswered(0).len(), 1);
     let names = desk.named(later);
     assert!(names.contains(&Kind::ChargedWithoutCallback), "{names:?}");
     assert!(names.contains(&Kind::CallbackWithoutCharge), "{names:?}");
-    desk.book().prune(false, 2 * later, &rules).unwrap();
+    desk.book().prune(Inbox::None, 2 * later, &rules).unwrap();
     assert_eq!(count(&mut desk, "charge"), 0, "without an inbox no callback is waited for");
 }

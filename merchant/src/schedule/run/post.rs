@@ -85,13 +85,13 @@ impl Scheduler {
                 Ok(true)
             }
             Answer::Split { entries, too_large } => {
-                self.split(batch, (entries, too_large), now_ms)?;
+                self.split(batch, entries, too_large.then_some(entries), now_ms)?;
                 Ok(true)
             }
             Answer::NameTaken { why } => {
                 let request = batch.request_id.as_str();
                 warn!(request, why, "the plan is given up, and made anew under another request id");
-                self.split(batch, (batch.ids.len(), false), now_ms)?;
+                self.split(batch, batch.ids.len(), None, now_ms)?;
                 Ok(true)
             }
             Answer::Silence { why, pause_ms, alarm } => {
@@ -102,28 +102,24 @@ impl Scheduler {
                     warn!(request, why, "no verdict: the same bytes are posted again");
                 }
                 report.silent = report.silent.saturating_add(1);
-                self.book.unheard(batch, &why, (now_ms, pause_ms), &self.setup.rules)?;
+                self.book.unheard(batch, &why, now_ms, pause_ms, &self.setup.rules)?;
                 Ok(false)
             }
         }
     }
 
-    /// Has other batches, of so many entries at most, take the place of this one.
+    /// Has other batches, of so many entries at most, take the place of this one; later ones keep to the ceiling.
     fn split(
         &mut self,
         batch: &Batch,
-        (entries, too_large): (usize, bool),
+        entries: usize,
+        ceiling: Option<usize>,
         now_ms: i64,
     ) -> Result<(), ScheduleError> {
         let limits = Limits { entries, bytes: self.setup.limits.bytes };
         let (identity, members) = (self.book.identity()?, self.book.members(batch)?);
         let parts = drafts(identity, batch.chain, members, limits);
-        Ok(self.book.split(
-            batch,
-            &parts,
-            too_large.then_some(entries),
-            (now_ms, &self.setup.rules),
-        )?)
+        Ok(self.book.split(batch, &parts, ceiling, now_ms, &self.setup.rules)?)
     }
 }
 

@@ -109,8 +109,9 @@ impl Scheduler {
     }
 
     fn compare(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {
-        let (has_inbox, now_ms) = (self.peers.feed.is_some(), self.clock.now_ms());
-        let (changes, named) = self.book.reconcile(has_inbox, now_ms, &self.setup.rules)?;
+        let now_ms = self.clock.now_ms();
+        let (changes, named) =
+            self.book.reconcile(self.peers.inbox(), now_ms, &self.setup.rules)?;
         for change in changes {
             match change {
                 Change::Named { difference, .. } => {

@@ -9,8 +9,13 @@ fn decline(advice: Advice, code: &str) -> Decline {
 }
 
 /// Fell due with nobody else.
-fn fell(changed: bool) -> Fell {
-    Fell { changed, turn_ms: i64::MIN }
+fn fell() -> Fell {
+    Fell { changed: false, turn_ms: i64::MIN }
+}
+
+/// The same, with another text than before.
+fn changed() -> Fell {
+    Fell { changed: true, turn_ms: i64::MIN }
 }
 
 fn advices() -> impl Strategy<Value = Advice> {
@@ -88,9 +93,9 @@ proptest! {
             let length = pause.until_ms - now_ms;
             prop_assert!(length >= last);
             last = length;
-            prop_assert_eq!(admit(&standing, fell(false), pause.until_ms - 1, &rules), Admission::Paused);
-            prop_assert_eq!(admit(&standing, fell(false), pause.until_ms, &rules), Admission::Post);
-            prop_assert_eq!(admit(&standing, fell(true), now_ms, &rules), Admission::Post);
+            prop_assert_eq!(admit(&standing, fell(), pause.until_ms - 1, &rules), Admission::Paused);
+            prop_assert_eq!(admit(&standing, fell(), pause.until_ms, &rules), Admission::Post);
+            prop_assert_eq!(admit(&standing, changed(), now_ms, &rules), Admission::Post);
             now_ms = pause.until_ms;
         }
     }
@@ -107,7 +112,8 @@ proptest! {
             }
             let held = matches!(standing,
                 Standing::Planned { .. } | Standing::Billing { .. } | Standing::Unproven { .. });
-            prop_assert!(!held || admit(&standing, fell(changed), later, &rules) != Admission::Post);
+            let due = Fell { changed, turn_ms: i64::MIN };
+            prop_assert!(!held || admit(&standing, due, later, &rules) != Admission::Post);
             standing = next(&standing, heard, now_ms, &rules).standing;
         }
     }
@@ -137,7 +143,7 @@ fn reminders_come_at_growing_pauses_and_end() {
     let heard = || Heard::Refused(decline(Advice::User, "BALANCE_INSUFFICIENT"));
     for hour in 0..24 * 30 {
         let now_ms = hour * 3_600_000;
-        if admit(&standing, fell(false), now_ms, &rules) == Admission::Post {
+        if admit(&standing, fell(), now_ms, &rules) == Admission::Post {
             let next = next(&standing.planned(), heard(), now_ms, &rules);
             told.extend(next.notices.iter().map(|_| hour / 24));
             standing = next.standing;
@@ -191,8 +197,8 @@ fn what_the_chain_ended_is_posted_again_only_with_other_terms() {
     let heard = Heard::Refused(decline(Advice::Stop, "SUBSCRIPTION_CANCELLED"));
     let stopped = next(&Standing::Free.planned(), heard.clone(), 0, &rules);
     assert_eq!(stopped.notices.len(), 1);
-    assert_eq!(admit(&stopped.standing, fell(false), i64::MAX, &rules), Admission::Stopped);
-    assert_eq!(admit(&stopped.standing, fell(true), 0, &rules), Admission::Post);
+    assert_eq!(admit(&stopped.standing, fell(), i64::MAX, &rules), Admission::Stopped);
+    assert_eq!(admit(&stopped.standing, changed(), 0, &rules), Admission::Post);
     assert_eq!(next(&stopped.standing, heard, 1, &rules).notices, []);
     let gone = unlisted(&stopped.standing).unwrap();
     assert_eq!((gone.standing, gone.notices), (Standing::Free, vec![]));

@@ -58,7 +58,7 @@ impl Ledger {
         Self { due: (1..=count).map(|id| (id, 1)).collect(), most: 500, ..Self::default() }
     }
 
-    pub(super) fn entry((id, period): Due) -> Value {
+    pub(super) fn entry(id: i64, period: i64) -> Value {
         json!({"subscribeId": id, "chainId": CHAIN, "planId": 5, "period": period, "amount": 7,
             "outTradeNo": format!("order-{id}"), "userWallet": format!("0x{id:040x}"),
             "userHash": format!("0x{id:064x}")})

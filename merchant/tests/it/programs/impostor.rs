@@ -66,11 +66,11 @@ async fn lie(State(impostor): State<Impostor>, request: Request) -> Response<Bod
     let mut response = Response::new(Body::from(text.clone()));
     let headers = response.headers_mut();
     let request_sign = head.headers["x-pay-sign"].to_str().unwrap();
-    let answer = (200, text.as_bytes());
+    let body = text.as_bytes();
     match impostor.forgery {
         Forgery::Nothing => {}
-        Forgery::AnotherSecret => prove(headers, "his own secret", request_sign, answer),
-        Forgery::AnotherRequest => prove(headers, SECRET, &"A".repeat(44), answer),
+        Forgery::AnotherSecret => prove(headers, "his own secret", request_sign, 200, body),
+        Forgery::AnotherRequest => prove(headers, SECRET, &"A".repeat(44), 200, body),
         Forgery::TheRequestItself => {
             for name in ["x-pay-timestamp", "x-pay-sign"] {
                 headers.insert(name, head.headers[name].clone());

@@ -193,10 +193,10 @@ async fn a_billing_is_told_when_the_chain_has_decided_and_holds_its_order() {
     let mut ledger = Ledger::of(2);
     ledger.reverting.insert(1);
     ledger.bill(
-        &json!({"requestId": "a", "mode": "partial", "list": [Ledger::entry((1, 1))]}).to_string(),
+        &json!({"requestId": "a", "mode": "partial", "list": [Ledger::entry(1, 1)]}).to_string(),
     );
     ledger.bill(
-        &json!({"requestId": "b", "mode": "partial", "list": [Ledger::entry((2, 1))]}).to_string(),
+        &json!({"requestId": "b", "mode": "partial", "list": [Ledger::entry(2, 1)]}).to_string(),
     );
     let peers = Peers::start(ledger).await;
     let inbox = start(folder.path(), &peers.url);

@@ -27,7 +27,7 @@ async fn a_hundred_thousand_due() {
     let folder = tempfile::tempdir().unwrap();
     let peers = Peers::start(Ledger::of(due)).await;
     let inbox = inbox(folder.path(), &peers.url);
-    let first = once(folder.path(), (&peers, &inbox)).await;
+    let first = once(folder.path(), &peers, &inbox).await;
     println!("run 1, {due} due: {first}");
     let (before, began) = (Spent::of(&inbox.program.child), Instant::now());
     tell_all(&inbox, &peers).await;
@@ -44,10 +44,10 @@ async fn a_hundred_thousand_due() {
     );
     println!(
         "run 2, which follows and reads {due} callbacks: {}",
-        once(folder.path(), (&peers, &inbox)).await
+        once(folder.path(), &peers, &inbox).await
     );
-    println!("run 3, with nothing to do: {}", once(folder.path(), (&peers, &inbox)).await);
-    let [scheduler, inbox] = idle(folder.path(), (&peers, &inbox)).await;
+    println!("run 3, with nothing to do: {}", once(folder.path(), &peers, &inbox).await);
+    let [scheduler, inbox] = idle(folder.path(), &peers, &inbox).await;
     println!("scheduler, {IDLE:?} with nothing to do: {scheduler}");
     println!("inbox, {IDLE:?} with nothing to do: {inbox}");
     let ledger = peers.ledger.lock();
@@ -60,7 +60,7 @@ fn inbox(folder: &Path, peers: &str) -> RunningInbox {
     start_inbox(merchant(folder, peers, &arguments))
 }
 
-fn scheduler(folder: &Path, (peers, inbox): (&Peers, &RunningInbox), more: &[&str]) -> Child {
+fn scheduler(folder: &Path, peers: &Peers, inbox: &RunningInbox, more: &[&str]) -> Child {
     let arguments = [&["schedule", "--chain", "139=EVM", "--batch-size", "500"], more].concat();
     let mut command = merchant(folder, &peers.url, &arguments);
     command.env("MERCHANT__INBOX__URL", &inbox.feed).stdout(Stdio::inherit());
@@ -68,10 +68,10 @@ fn scheduler(folder: &Path, (peers, inbox): (&Peers, &RunningInbox), more: &[&st
 }
 
 /// One run of the scheduler, and what it took.
-async fn once(folder: &Path, (peers, inbox): (&Peers, &RunningInbox)) -> String {
+async fn once(folder: &Path, peers: &Peers, inbox: &RunningInbox) -> String {
     peers.hook(|_, _| false);
     let began = Instant::now();
-    let mut child = scheduler(folder, (peers, inbox), &["--once"]);
+    let mut child = scheduler(folder, peers, inbox, &["--once"]);
     let mut spent = Spent::default();
     loop {
         // What has ended is still there until it is asked for.
@@ -85,8 +85,8 @@ async fn once(folder: &Path, (peers, inbox): (&Peers, &RunningInbox)) -> String 
 }
 
 /// What a scheduler and an inbox take that have nothing to do.
-async fn idle(folder: &Path, (peers, inbox): (&Peers, &RunningInbox)) -> [Spent; 2] {
-    let child = scheduler(folder, (peers, inbox), &["--interval", "3600"]);
+async fn idle(folder: &Path, peers: &Peers, inbox: &RunningInbox) -> [Spent; 2] {
+    let child = scheduler(folder, peers, inbox, &["--interval", "3600"]);
     let scheduler = Program { child };
     tokio::time::sleep(Duration::from_secs(3)).await;
     let children = [&scheduler.child, &inbox.program.child];

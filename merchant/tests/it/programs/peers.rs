@@ -103,7 +103,7 @@ async fn exchange(State(peers): State<Peers>, request: Request) -> Response<Body
     if path.starts_with("/PayTool/") {
         let text = answer.to_string();
         let request = presented(&head.headers).sign.unwrap_or_default();
-        prove(response.headers_mut(), SECRET, request, (status, text.as_bytes()));
+        prove(response.headers_mut(), SECRET, request, status, text.as_bytes());
     }
     response
 }
@@ -135,7 +135,7 @@ fn answer(peers: &Peers, path: &str, query: &str, body: &[u8]) -> (u16, Value) {
             .iter()
             .skip(skip)
             .take(usize::try_from(size).unwrap_or(0))
-            .map(|due| Ledger::entry(*due))
+            .map(|(id, period)| Ledger::entry(*id, *period))
             .collect();
         let data = json!({"count": ledger.due.len(), "page": page, "size": size, "list": list});
         return (200, json!({"code": 200, "msg": "success", "data": data}));

@@ -29,12 +29,12 @@ impl Loop<'_> {
         merchant.press("propose-plan", terms).await?;
         self.finalise().await?;
         let early = self.link().await.is_err();
-        self.step(("3.1", "a plan is proposed"), early, "pending: no link can be made of it");
+        self.step("3.1", "a plan is proposed", early, "pending: no link can be made of it");
         merchant
             .press("approve-plan", json!({"admin": "bob", "planId": PLAN, "chainId": chain}))
             .await?;
         self.finalise().await?;
-        self.step(("3.1", "a second admin approves it"), true, "Active, on chain");
+        self.done("3.1", "a second admin approves it", "Active, on chain");
         Ok(())
     }
 
@@ -52,26 +52,25 @@ impl Loop<'_> {
     /// 4.1, 3.2, 6.1: a link, and the user's three steps; the order number.
     pub(super) async fn subscribe(&mut self) -> Result<String, Error> {
         let link = self.link().await?;
-        self.step(("4.1", "a link for a user"), link.subscription_id.is_some(), &link.url);
+        self.step("4.1", "a link for a user", link.subscription_id.is_some(), &link.url);
         let mut follow = json!({"paymentUrl": link.url, "wallet": "ada", "authorise": false});
         let done = self.merchant.press("follow-link", follow.clone()).await?;
         let number = done["outTradeNo"].as_str().unwrap_or_default().to_owned();
         self.finalise().await?;
-        self.told(("3.2, 6.1", "the user confirms and signs"), &number, "SubscriptionRegister")
-            .await;
+        self.told("3.2, 6.1", "the user confirms and signs", &number, "SubscriptionRegister").await;
         follow["authorise"] = json!(true);
         self.merchant.press("follow-link", follow).await?;
         self.finalise().await?;
-        self.told(("3.2, 6.1", "the user authorises"), &number, "SubscriptionApprove").await;
+        self.told("3.2, 6.1", "the user authorises", &number, "SubscriptionApprove").await;
         Ok(number)
     }
 
     /// Records as a step that a callback for an order arrived, or that none did.
-    async fn told(&mut self, of: (&'static str, &'static str), number: &str, kind: &str) {
+    async fn told(&mut self, section: &'static str, step: &'static str, number: &str, kind: &str) {
         let heard = self.merchant.heard("subscriptionType", &json!(kind)).await;
         let held = heard.as_ref().is_some_and(|body| body["outTradeNo"] == number);
         let saw = format!("callback {kind}, {number}");
-        self.step(of, held, if held { &saw } else { "no callback" });
+        self.step(section, step, held, if held { &saw } else { "no callback" });
     }
 
     /// Returns the subscription of the user that is due, if any.
@@ -91,24 +90,26 @@ impl Loop<'_> {
             due["period"],
             plain(&due["amount"])
         );
-        self.step(("4.2", "the list has what is due"), due["period"] == 1, &saw);
+        self.step("4.2", "the list has what is due", due["period"] == 1, &saw);
         let found = self.schedule(&due).await?;
         let hash = found.tx_hash.clone().unwrap_or_default();
         let held = found.word == "billing";
-        self.step(("4.3, 7", "the scheduler has it billed"), held, &found.to_string());
+        self.step("4.3, 7", "the scheduler has it billed", held, &found.to_string());
         let state = self.decided(&hash).await?;
-        self.step(("7", "the Signer knows the outcome"), state == "charged", &state);
+        self.step("7", "the Signer knows the outcome", state == "charged", &state);
         let heard = self.merchant.heard("transferHash", &json!(hash)).await.unwrap_or_default();
         let held =
             heard["subscriptionType"] == "SubscriptionBilling" && heard["billingStatus"] == 0;
         self.step(
-            ("3.2, 6.1", "the charge is told"),
+            "3.2, 6.1",
+            "the charge is told",
             held,
             "callback SubscriptionBilling with the same hash",
         );
         let found = self.schedule(&due).await?;
         self.step(
-            ("4.3, 7", "the scheduler sees the end of it"),
+            "4.3, 7",
+            "the scheduler sees the end of it",
             found.word == "charged",
             &found.to_string(),
         );
@@ -141,11 +142,11 @@ impl Loop<'_> {
     /// The clock moves on by a month.
     pub(super) async fn next_month(&mut self) -> Result<(), Error> {
         let paid = self.due().await?.is_none();
-        self.step(("4.2", "what is paid is not due"), paid, "not on the list");
+        self.step("4.2", "what is paid is not due", paid, "not on the list");
         let moved = self.merchant.press("advance", json!({"months": 1})).await?;
         let due = self.due().await?.unwrap_or_default();
         let saw = format!("it is {}; period {} is due", plain(&moved["date"]), due["period"]);
-        self.step(("4.2", "a month later"), due["period"] == 2, &saw);
+        self.step("4.2", "a month later", due["period"] == 2, &saw);
         Ok(())
     }
 
@@ -157,7 +158,7 @@ impl Loop<'_> {
         let due = self.due().await?.unwrap_or_default();
         let found = self.schedule(&due).await?;
         let held = found.fail_reason.as_deref() == Some("Allowance insufficient");
-        self.step(("7.1, 7.2", "a charge that cannot be made"), held, &found.to_string());
+        self.step("7.1, 7.2", "a charge that cannot be made", held, &found.to_string());
         Ok(())
     }
 
@@ -169,12 +170,12 @@ impl Loop<'_> {
             notify_url: self.merchant.notify_url.clone(),
         };
         let link = self.merchant.client.create_cancel_link(&request).await?;
-        self.step(("4.4", "a link to unsubscribe"), link.subscription_id.is_none(), &link.url);
+        self.step("4.4", "a link to unsubscribe", link.subscription_id.is_none(), &link.url);
         self.merchant.press("follow-link", json!({"paymentUrl": link.url})).await?;
         self.finalise().await?;
-        self.told(("3.2, 6.1", "the user cancels"), number, "SubscriptionCancel").await;
+        self.told("3.2, 6.1", "the user cancels", number, "SubscriptionCancel").await;
         let gone = self.due().await?.is_none();
-        self.step(("4.2", "what is cancelled is not due"), gone, "not on the list");
+        self.step("4.2", "what is cancelled is not due", gone, "not on the list");
         Ok(())
     }
 
@@ -190,7 +191,8 @@ impl Loop<'_> {
             wallets.into_iter().find(|wallet| wallet["chainId"] == chain).unwrap_or_default();
         let to = wallet["walletAddress"].clone();
         self.step(
-            ("4.7, 4.8", "a user has an own address"),
+            "4.7, 4.8",
+            "a user has an own address",
             to.is_string(),
             &format!("user {id}: {}", plain(&to)),
         );
@@ -201,7 +203,8 @@ impl Loop<'_> {
         let heard = merchant.heard("walletAddress", &to).await.unwrap_or_default();
         let recharge = heard["rechargeId"].as_i64().unwrap_or_default();
         self.step(
-            ("3.3, 6.2", "a deposit is told"),
+            "3.3, 6.2",
+            "a deposit is told",
             heard["rechargeStatus"] == 0,
             &format!("recharge {recharge}, {} base units", plain(&heard["rechargeAmount"])),
         );
@@ -211,7 +214,8 @@ impl Loop<'_> {
             .transpose()?
             .unwrap_or_default();
         self.step(
-            ("4.9", "its detail is the same"),
+            "4.9",
+            "its detail is the same",
             detail == heard,
             &format!("from {}", plain(&detail["fromAddress"])),
         );
@@ -238,7 +242,8 @@ impl Loop<'_> {
         let same = again.withdraw_id == applied.withdraw_id && again.found && !applied.found;
         let id = applied.withdraw_id;
         self.step(
-            ("4.10", "a withdrawal is applied for"),
+            "4.10",
+            "a withdrawal is applied for",
             same,
             &format!("withdrawal {id}; applied for twice, it is one"),
         );
@@ -253,7 +258,8 @@ impl Loop<'_> {
         let heard = merchant.heard("outTradeNo", &json!(number)).await.unwrap_or_default();
         let held = heard["withdrawStatus"] == 0;
         self.step(
-            ("3.4, 6.3", "an admin approves, it is paid"),
+            "3.4, 6.3",
+            "an admin approves, it is paid",
             held,
             &format!("callback, {}", plain(&heard["transferHash"])),
         );
@@ -263,7 +269,8 @@ impl Loop<'_> {
             .transpose()?
             .unwrap_or_default();
         self.step(
-            ("4.11", "its detail is the same"),
+            "4.11",
+            "its detail is the same",
             detail["transferHash"] == heard["transferHash"],
             &format!("status {}", detail["withdrawStatus"]),
         );

@@ -17,14 +17,17 @@ pub(crate) fn put_key(installation: &Installation) {
 }
 
 pub(super) fn reference_profile(founding: &Founding, merchant: &Merchant) -> String {
-    profile(founding.lookup, &spell(founding.family, merchant.mer_key))
+    let profile = profile(&spell(founding.family, merchant.mer_key));
+    if founding.lookup {
+        return profile;
+    }
+    profile.replacen("\"reference\"\n", "\"reference\"\nlookup = \"none\"\n", 1)
 }
 
-/// How the reference contract is called for a merchant.
-pub(crate) fn profile(lookup: bool, mer_key: &str) -> String {
-    let lookup = if lookup { "" } else { "lookup = \"none\"\n" };
+/// How the reference contract is called for a merchant: the terms are looked up.
+pub(crate) fn profile(mer_key: &str) -> String {
     format!(
-        "[chains.{CHAIN}.billing]\nprofile = \"reference\"\n{lookup}\
+        "[chains.{CHAIN}.billing]\nprofile = \"reference\"\n\
          [chains.{CHAIN}.billing.constants]\nmerKey = \"{mer_key}\"\n"
     )
 }
@@ -109,7 +112,7 @@ impl Town {
         let anvil = Anvil::of_make(make).await;
         let settlement = Settlement::on(&anvil, &founding).await;
         let proxy = Proxy::before(&anvil.url).await;
-        Self::installed(&founding, settlement, (anvil, None), (proxy, None))
+        Self::installed(&founding, settlement, anvil, None, proxy, None)
     }
 
     /// On TRON: has the Signer know so many nodes, each a proxy with an endpoint for each side.

@@ -95,7 +95,9 @@ impl Remote {
     fn submit(
         &self,
         from: &PrivateKeySigner,
-        (kind, name, value): (i32, &str, Vec<u8>),
+        kind: i32,
+        name: &str,
+        value: Vec<u8>,
         fee_limit: i64,
     ) -> Submitted {
         let newest = json!({"detail": false});
@@ -173,7 +175,7 @@ impl Ground for Remote {
                 let amount = if deploys { 2 * FOR_DEPLOYING } else { FOR_CALLING };
                 let (owner_address, to_address) = (owner_address.clone(), to21(who));
                 let transfer = Transfer { owner_address, to_address, amount };
-                self.submit(&self.bank, (1, "TransferContract", transfer.encode_to_vec()), 0)
+                self.submit(&self.bank, 1, "TransferContract", transfer.encode_to_vec(), 0)
             })
             .collect();
         self.include(&sent);
@@ -192,9 +194,9 @@ impl Ground for Remote {
             new_contract: Some(contract),
             ..Create::default()
         };
-        let asked = (30, "CreateSmartContract", create.encode_to_vec());
         let most = self.most_allowed().min(FOR_DEPLOYING);
-        let creation = self.submit(from, asked, most);
+        let create = create.encode_to_vec();
+        let creation = self.submit(from, 30, "CreateSmartContract", create, most);
         let id = creation.id;
         self.include(&[creation]);
         deployed(id.as_slice(), &from.address())
@@ -208,8 +210,8 @@ impl Ground for Remote {
                 data: call.data.to_vec(),
                 ..Trigger::default()
             };
-            let asked = (31, "TriggerSmartContract", trigger.encode_to_vec());
-            self.submit(&call.from, asked, FOR_CALLING)
+            let trigger = trigger.encode_to_vec();
+            self.submit(&call.from, 31, "TriggerSmartContract", trigger, FOR_CALLING)
         };
         let sent: Vec<Submitted> = calls.into_iter().map(send).collect();
         self.include(&sent);

@@ -3,15 +3,15 @@
 use super::reads::Sight;
 use super::request::Request;
 use crate::chain::Chain;
-use crate::tron::calls::Side;
-use crate::tron::json::{Sparse, account, accounts};
+use crate::tron::calls::{Seen, Side};
+use crate::tron::json::{Sparse, Spelling, account, accounts};
 use crate::tron::{Tron, TronNode, Witness, address};
 use serde_json::{Value, json};
 
 impl TronNode {
     pub(super) fn looks_up(&self, side: Side, name: &str, request: &Request) -> Option<Value> {
         let mut chain = self.node().chain();
-        let state = self.view(&mut chain, (side, request.lag)).1;
+        let state = self.view(&mut chain, Seen { side, lag: request.lag }).1;
         let sight = Sight::new(&chain, side, request.lag);
         let now = chain.block(sight.newest).map_or(0, |block| block.header.time_ms);
         let params = &chain.family().params;
@@ -23,7 +23,7 @@ impl TronNode {
                 (Err(error), _) => json!({"Error": error}),
                 (Ok(None), _) => json!({}),
                 (Ok(Some(at)), "getaccount") => {
-                    accounts::account(&state, &at, now, request.visible())
+                    accounts::account(&state, &at, now, request.spelling())
                 }
                 (Ok(Some(at)), "getaccountresource") => {
                     accounts::resources(state.ledger(), params, &at, now)
@@ -48,7 +48,7 @@ impl TronNode {
             }
             "getnodeinfo" => node_info(&chain),
             "listwitnesses" | "getpaginatednowwitnesslist" => {
-                let all = witnesses(&chain, now, request.visible());
+                let all = witnesses(&chain, now, request.spelling());
                 let page = |key| usize::try_from(request.number(key)).unwrap_or(0);
                 let all = all.into_iter();
                 match name {
@@ -65,7 +65,7 @@ impl TronNode {
 }
 
 /// The witnesses at a block time, each with what it has produced. Nobody votes here.
-fn witnesses(chain: &Chain<Tron>, now: u64, visible: bool) -> Vec<Value> {
+fn witnesses(chain: &Chain<Tron>, now: u64, spelling: Spelling) -> Vec<Value> {
     let produced = |witness: &Witness| {
         let blocks = (1..=chain.head().header.number).filter_map(|number| chain.block(number));
         blocks
@@ -78,11 +78,11 @@ fn witnesses(chain: &Chain<Tron>, now: u64, visible: bool) -> Vec<Value> {
     let told = active.map(|witness| {
         let (total, latest, slot) = produced(witness);
         Sparse::new()
-            .text("address", account(&address::to21(&witness.address), visible))
+            .text("address", account(&address::to21(&witness.address), spelling))
             .number("totalProduced", total)
             .number("latestBlockNum", latest)
             .number("latestSlotNum", slot)
-            .flag("isJobs", true)
+            .flag("isJobs")
             .done()
     });
     told.collect()

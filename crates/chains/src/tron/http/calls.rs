@@ -3,8 +3,8 @@
 use super::request::Request;
 use crate::tron::TronNode;
 use crate::tron::address;
-use crate::tron::calls::{Question, Side, Unasked};
-use crate::tron::json::{Sparse, transactions};
+use crate::tron::calls::{Estimate, Question, Seen, Side, Unasked};
+use crate::tron::json::{Sparse, Spelling, transactions};
 use crate::tron::proto::{Any, Contract, Raw, Transaction, Trigger};
 use crate::tron::tvm::{Ending, Outcome};
 use crate::tron::tx::Tx;
@@ -24,18 +24,20 @@ impl TronNode {
             Ok(question) => question,
             Err(error) => return Some(failed("OTHER_ERROR", &error)),
         };
-        let side = (side, request.lag);
+        let seen = Seen { side, lag: request.lag };
         Some(if name == "estimateenergy" {
-            match self.estimate(side, &question) {
+            match self.estimate(seen, &question) {
                 Err(why) => unasked(why),
-                Ok(Ok(energy)) => json!({"result": {"result": true}, "energy_required": energy}),
-                Ok(Err(done)) if done.ending == Ending::OutOfTime => {
+                Ok(Estimate::Enough(energy)) => {
+                    json!({"result": {"result": true}, "energy_required": energy})
+                }
+                Ok(Estimate::Fails(done)) if done.ending == Ending::OutOfTime => {
                     failed("OTHER_ERROR", &exception(&done))
                 }
-                Ok(Err(done)) => failed("CONTRACT_EXE_ERROR", &done.message),
+                Ok(Estimate::Fails(done)) => failed("CONTRACT_EXE_ERROR", &done.message),
             }
         } else {
-            match self.ask(side, &question) {
+            match self.ask(seen, &question) {
                 Err(why) => unasked(why),
                 Ok(done) if matches!(done.ending, Ending::Success | Ending::Revert) => {
                     self.result(&done, request, &question)
@@ -52,20 +54,15 @@ impl TronNode {
         let logs: Vec<_> = done.logs.iter().map(transactions::log).collect();
         let transaction = json!({
             "ret": ret,
-            "visible": request.visible(),
+            "visible": request.spelling() == Spelling::Base58,
             "txID": hex::encode(tx.id),
-            "raw_data": transactions::raw(&tx, request.visible()),
+            "raw_data": transactions::raw(&tx, request.spelling()),
             "raw_data_hex": hex::encode(tx.raw_bytes()),
         });
         Sparse::new()
             .put(
                 "result",
-                Some(
-                    Sparse::new()
-                        .flag("result", true)
-                        .bytes("message", done.message.as_bytes())
-                        .done(),
-                ),
+                Some(Sparse::new().flag("result").bytes("message", done.message.as_bytes()).done()),
             )
             .number("energy_used", done.energy)
             .number("energy_penalty", done.penalty)

@@ -3,7 +3,8 @@
 use super::request::Request;
 use crate::chain::{Block, Chain, Place};
 use crate::tron::calls::Side;
-use crate::tron::json::{blocks, transactions};
+use crate::tron::json::blocks::Detail;
+use crate::tron::json::{Spelling, blocks, transactions};
 use crate::tron::{Tron, TronNode};
 use revm::primitives::B256;
 use serde_json::{Value, json};
@@ -69,38 +70,36 @@ impl TronNode {
     pub(super) fn reads(&self, side: Side, name: &str, request: &Request) -> Option<Value> {
         let mut chain = self.node().chain();
         let sight = Sight::new(&chain, side, request.lag);
-        let show = |block: Option<&Arc<Block<Tron>>>, detail| {
+        let show_as = |block: Option<&Arc<Block<Tron>>>, detail| {
             block.map_or_else(
                 || json!({}),
-                |block| blocks::block(chain.family(), block, detail, request.visible()),
+                |block| blocks::block(chain.family(), block, detail, request.spelling()),
             )
         };
+        let show = |block| show_as(block, Detail::Transactions);
         let number = u64::try_from(request.number("num")).ok();
         Some(match name {
             "getblock" if !request.parsed => {
                 json!({"Error": "class com.alibaba.fastjson.JSONException : not JSON"})
             }
             "getblock" => match wanted(&chain, sight, request) {
-                Ok(block) => show(
-                    block,
-                    request.json.get("detail").and_then(Value::as_bool).unwrap_or(false),
-                ),
+                Ok(block) => show_as(block, Detail::of(&request.json)),
                 Err(error) => json!({"Error": error}),
             },
-            "getnowblock" => show(sight.block(&chain, sight.newest), true),
-            "getblockbynum" => show(number.and_then(|number| sight.block(&chain, number)), true),
+            "getnowblock" => show(sight.block(&chain, sight.newest)),
+            "getblockbynum" => show(number.and_then(|number| sight.block(&chain, number))),
             "getblockbyid" => match id_of(request) {
-                Ok(id) => show(id.and_then(|id| chain.block_by_id(&id)), true),
+                Ok(id) => show(id.and_then(|id| chain.block_by_id(&id))),
                 Err(error) => json!({"Error": error}),
             },
             "getblockbylatestnum" => {
                 let first = (sight.newest + 1).saturating_sub(number.unwrap_or(0));
-                let shown = (first..=sight.newest).map(|at| show(sight.block(&chain, at), true));
+                let shown = (first..=sight.newest).map(|at| show(sight.block(&chain, at)));
                 json!({"block": shown.collect::<Vec<_>>()})
             }
             "getblockbylimitnext" => {
                 let found = range(request).filter_map(|at| sight.block(&chain, at));
-                listed(&found.map(|block| show(Some(block), true)).collect::<Vec<_>>())
+                listed(&found.map(|block| show(Some(block))).collect::<Vec<_>>())
             }
             "gettransactioncountbyblocknum" => {
                 let block = number.and_then(|number| sight.block(&chain, number));
@@ -116,7 +115,7 @@ impl TronNode {
             "gettransactionbyid" | "gettransactioninfobyid" | "gettransactionfrompending" => {
                 match id_of(request) {
                     Ok(Some(id)) => {
-                        self.transaction(&mut chain, sight, name, (&id, request.visible()))
+                        self.transaction(&mut chain, sight, name, &id, request.spelling())
                     }
                     Ok(None) => json!({}),
                     Err(error) => json!({"Error": error}),
@@ -132,7 +131,8 @@ impl TronNode {
         chain: &mut Chain<Tron>,
         sight: Sight,
         name: &str,
-        (id, visible): (&B256, bool),
+        id: &B256,
+        spelling: Spelling,
     ) -> Value {
         let found = sight.find(chain, id);
         match name {
@@ -143,7 +143,7 @@ impl TronNode {
                 || json!({}),
                 |place| {
                     let included = place.included();
-                    transactions::transaction(&included.tx, Some(included.receipt.ret()), visible)
+                    transactions::transaction(&included.tx, Some(included.receipt.ret()), spelling)
                 },
             ),
             _ if sight.pool => {
@@ -152,7 +152,7 @@ impl TronNode {
                 pending.map_or_else(
                     || json!({}),
                     |pending| {
-                        transactions::transaction(&pending.tx, rets.get(id).copied(), visible)
+                        transactions::transaction(&pending.tx, rets.get(id).copied(), spelling)
                     },
                 )
             }

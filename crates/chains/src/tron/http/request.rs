@@ -1,6 +1,7 @@
 //! The body of a request, read the way the node's own JSON reader does.
 
 use crate::tron::address;
+use crate::tron::json::Spelling;
 use serde_json::Value;
 
 /// A request's body, and what is wrong with the node that gets it.
@@ -39,8 +40,8 @@ impl Request {
     }
 
     /// Returns true if addresses are in base58.
-    pub(crate) fn visible(&self) -> bool {
-        self.json.get("visible").and_then(Value::as_bool).unwrap_or(false)
+    pub(crate) fn spelling(&self) -> Spelling {
+        Spelling::of(&self.json)
     }
 
     /// A text, empty if it is missing. The error is the reader's text.
@@ -65,7 +66,7 @@ impl Request {
     /// An address in hex, or in base58 if that was asked for.
     pub(crate) fn place(&self, key: &str) -> Result<Vec<u8>, String> {
         let text = self.text(key)?;
-        if self.visible() && !text.is_empty() {
+        if self.spelling() == Spelling::Base58 && !text.is_empty() {
             return address::from_base58(&text)
                 .ok_or_else(|| self.error(key, "INVALID base58 String"));
         }

@@ -2,7 +2,7 @@
 
 use super::super::ledger::{Account, Deployed, Ledger, Permission, WINDOW};
 use super::super::params::Params;
-use super::{Sparse, address_of};
+use super::{Sparse, Spelling, address_of};
 use crate::state::State;
 use revm::primitives::{Address, keccak256};
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ const OPERATIONS: &str = "7fff1fc0033e010000000000000000000000000000000000000000
 const TRX: u64 = 1_000_000;
 
 /// `getaccount`; `{}` for an account that is not activated.
-pub fn account(state: &State<Ledger>, at: &Address, now_ms: u64, visible: bool) -> Value {
+pub fn account(state: &State<Ledger>, at: &Address, now_ms: u64, spelling: Spelling) -> Value {
     let Some(account) = state.ledger().account(at) else { return json!({}) };
     let balance = u64::try_from(state.balance(at)).unwrap_or(u64::MAX);
     let free = account.free_net.left_at(now_ms);
     Sparse::new()
         .bytes("account_name", account.name.as_bytes())
         .text("type", if account.is_contract { "Contract" } else { "" })
-        .put("address", Some(json!(address_of(at, visible))))
+        .put("address", Some(json!(address_of(at, spelling))))
         .number("balance", balance)
         .number("create_time", account.created_ms.unwrap_or(0))
         .number("latest_opration_time", account.operated_ms)
@@ -31,14 +31,14 @@ pub fn account(state: &State<Ledger>, at: &Address, now_ms: u64, visible: bool) 
         .put("account_resource", Some(resource(account, now_ms)))
         .put(
             "owner_permission",
-            account.owner.as_ref().map(|owner| permission(owner, None, visible)),
+            account.owner.as_ref().map(|owner| permission(owner, None, spelling)),
         )
         .put(
             "active_permission",
-            (!account.active.is_empty()).then(|| active(&account.active, visible)),
+            (!account.active.is_empty()).then(|| active(&account.active, spelling)),
         )
         .put("frozenV2", Some(frozen(account)))
-        .flag("asset_optimized", true)
+        .flag("asset_optimized")
         .done()
 }
 
@@ -58,19 +58,19 @@ fn frozen(account: &Account) -> Value {
     ])
 }
 
-fn active(permissions: &[Permission], visible: bool) -> Value {
+fn active(permissions: &[Permission], spelling: Spelling) -> Value {
     permissions
         .iter()
         .enumerate()
-        .map(|(index, active)| permission(active, Some(index + 2), visible))
+        .map(|(index, active)| permission(active, Some(index + 2), spelling))
         .collect()
 }
 
-fn permission(permission: &Permission, id: Option<usize>, visible: bool) -> Value {
+fn permission(permission: &Permission, id: Option<usize>, spelling: Spelling) -> Value {
     let keys: Vec<_> = permission
         .keys
         .iter()
-        .map(|(key, weight)| json!({"address": address_of(key, visible), "weight": weight}))
+        .map(|(key, weight)| json!({"address": address_of(key, spelling), "weight": weight}))
         .collect();
     Sparse::new()
         .text("type", if id.is_some() { "Active" } else { "" })
@@ -113,10 +113,10 @@ pub fn contract(state: &State<Ledger>, at: &Address) -> Value {
         .bytes("bytecode", &contract.bytecode)
         .number("consume_user_resource_percent", contract.percent)
         .text("name", contract.name.clone())
-        .put("origin_address", Some(json!(address_of(&contract.origin, false))))
+        .put("origin_address", Some(json!(address_of(&contract.origin, Spelling::Hex))))
         .put("abi", Some(json!({})))
         .number("origin_energy_limit", contract.origin_energy_limit)
-        .put("contract_address", Some(json!(address_of(at, false))))
+        .put("contract_address", Some(json!(address_of(at, Spelling::Hex))))
         .put("code_hash", Some(json!(hex::encode(keccak256(runtime(state, at))))))
         .number("version", 1)
         .done()

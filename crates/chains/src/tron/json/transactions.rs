@@ -6,29 +6,29 @@ use super::super::proto::{
     Any, Contract, Create, Raw, SmartContract, Transaction, Transfer, Trigger,
 };
 use super::super::tx::{Action, Tx, new_contract};
-use super::{Sparse, account};
+use super::{Sparse, Spelling, account};
 use crate::chain::Place;
 use crate::tron::Tron;
 use prost::Message;
 use serde_json::{Value, json};
 
 /// A transaction with `contractRet`, if it has been run.
-pub fn transaction(tx: &Tx, ret: Option<&str>, visible: bool) -> Value {
+pub fn transaction(tx: &Tx, ret: Option<&str>, spelling: Spelling) -> Value {
     let signature: Vec<_> = tx.message.signature.iter().map(hex::encode).collect();
     Sparse::new()
         .put("ret", ret.map(|ret| json!([{"contractRet": ret}])))
         .put("signature", Some(json!(signature)))
         .put("txID", Some(json!(hex::encode(tx.id))))
-        .put("raw_data", Some(raw(tx, visible)))
+        .put("raw_data", Some(raw(tx, spelling)))
         .put("raw_data_hex", Some(json!(hex::encode(tx.raw_bytes()))))
         .done()
 }
 
 /// The signed part.
-pub fn raw(tx: &Tx, visible: bool) -> Value {
+pub fn raw(tx: &Tx, spelling: Spelling) -> Value {
     let raw = tx.raw();
     let contracts: Vec<_> =
-        raw.contract.iter().map(|contract| contract_json(tx, contract, visible)).collect();
+        raw.contract.iter().map(|contract| contract_json(tx, contract, spelling)).collect();
     Sparse::new()
         .put("contract", Some(json!(contracts)))
         .bytes("ref_block_bytes", &raw.ref_block_bytes)
@@ -40,10 +40,10 @@ pub fn raw(tx: &Tx, visible: bool) -> Value {
         .done()
 }
 
-fn contract_json(tx: &Tx, contract: &Contract, visible: bool) -> Value {
+fn contract_json(tx: &Tx, contract: &Contract, spelling: Spelling) -> Value {
     let any = contract.parameter.clone().unwrap_or_default();
     json!({
-        "parameter": {"value": value(&tx.action, visible), "type_url": any.type_url},
+        "parameter": {"value": value(&tx.action, spelling), "type_url": any.type_url},
         "type": type_name(contract.r#type),
     })
     .as_object()
@@ -57,34 +57,34 @@ fn contract_json(tx: &Tx, contract: &Contract, visible: bool) -> Value {
     })
 }
 
-fn value(action: &Action, visible: bool) -> Value {
+fn value(action: &Action, spelling: Spelling) -> Value {
     match action {
         Action::Trigger(call) => Sparse::new()
             .bytes("data", &call.data)
-            .text("owner_address", account(&call.owner_address, visible))
-            .text("contract_address", account(&call.contract_address, visible))
+            .text("owner_address", account(&call.owner_address, spelling))
+            .text("contract_address", account(&call.contract_address, spelling))
             .number("call_value", call.call_value)
             .done(),
         Action::Transfer(transfer) => Sparse::new()
             .number("amount", transfer.amount)
-            .text("owner_address", account(&transfer.owner_address, visible))
-            .text("to_address", account(&transfer.to_address, visible))
+            .text("owner_address", account(&transfer.owner_address, spelling))
+            .text("to_address", account(&transfer.to_address, spelling))
             .done(),
         Action::Create(create) => Sparse::new()
-            .text("owner_address", account(&create.owner_address, visible))
-            .put("new_contract", Some(smart_contract(&new_contract(create), visible)))
+            .text("owner_address", account(&create.owner_address, spelling))
+            .put("new_contract", Some(smart_contract(&new_contract(create), spelling)))
             .done(),
         Action::Other => json!({}),
     }
 }
 
-fn smart_contract(new: &SmartContract, visible: bool) -> Value {
+fn smart_contract(new: &SmartContract, spelling: Spelling) -> Value {
     Sparse::new()
         .bytes("bytecode", &new.bytecode)
         .number("call_value", new.call_value)
         .number("consume_user_resource_percent", new.consume_user_resource_percent)
         .text("name", new.name.clone())
-        .text("origin_address", account(&new.origin_address, visible))
+        .text("origin_address", account(&new.origin_address, spelling))
         .number("origin_energy_limit", new.origin_energy_limit)
         .done()
 }
@@ -188,10 +188,10 @@ pub fn log(log: &revm::primitives::Log) -> Value {
 /// A transaction from the JSON of `broadcasttransaction`, which re-encodes `raw_data` and ignores ids; None if it is no such JSON.
 pub fn parse(body: &Value) -> Option<Tx> {
     let raw = body.get("raw_data")?;
-    let visible = body.get("visible").and_then(Value::as_bool).unwrap_or(false);
+    let spelling = Spelling::of(body);
     let contracts = raw.get("contract")?.as_array()?;
     let contracts: Option<Vec<_>> =
-        contracts.iter().map(|contract| parse_contract(contract, visible)).collect();
+        contracts.iter().map(|contract| parse_contract(contract, spelling)).collect();
     let signature =
         body.get("signature").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let signature: Option<Vec<_>> =
@@ -211,16 +211,16 @@ pub fn parse(body: &Value) -> Option<Tx> {
     }))
 }
 
-fn parse_contract(contract: &Value, visible: bool) -> Option<Contract> {
+fn parse_contract(contract: &Value, spelling: Spelling) -> Option<Contract> {
     let name = contract.get("type")?.as_str()?;
     let value = contract.get("parameter")?.get("value")?;
-    let owner_address = place(value, "owner_address", visible)?;
+    let owner_address = place(value, "owner_address", spelling)?;
     let (kind, bytes) = match name {
         "TriggerSmartContract" => (
             31,
             Trigger {
                 owner_address,
-                contract_address: place(value, "contract_address", visible)?,
+                contract_address: place(value, "contract_address", spelling)?,
                 call_value: number(value, "call_value"),
                 data: bytes(value, "data")?,
                 ..Trigger::default()
@@ -231,7 +231,7 @@ fn parse_contract(contract: &Value, visible: bool) -> Option<Contract> {
             1,
             Transfer {
                 owner_address,
-                to_address: place(value, "to_address", visible)?,
+                to_address: place(value, "to_address", spelling)?,
                 amount: number(value, "amount"),
             }
             .encode_to_vec(),
@@ -240,7 +240,7 @@ fn parse_contract(contract: &Value, visible: bool) -> Option<Contract> {
             30,
             Create {
                 owner_address,
-                new_contract: Some(parse_new(value.get("new_contract")?, visible)?),
+                new_contract: Some(parse_new(value.get("new_contract")?, spelling)?),
                 ..Create::default()
             }
             .encode_to_vec(),
@@ -257,9 +257,9 @@ fn parse_contract(contract: &Value, visible: bool) -> Option<Contract> {
     })
 }
 
-fn parse_new(new: &Value, visible: bool) -> Option<SmartContract> {
+fn parse_new(new: &Value, spelling: Spelling) -> Option<SmartContract> {
     Some(SmartContract {
-        origin_address: place(new, "origin_address", visible)?,
+        origin_address: place(new, "origin_address", spelling)?,
         bytecode: bytes(new, "bytecode")?,
         call_value: number(new, "call_value"),
         consume_user_resource_percent: number(new, "consume_user_resource_percent"),
@@ -269,8 +269,11 @@ fn parse_new(new: &Value, visible: bool) -> Option<SmartContract> {
     })
 }
 
-fn place(object: &Value, key: &str, visible: bool) -> Option<Vec<u8>> {
-    if visible { address::from_base58(object.get(key)?.as_str()?) } else { bytes(object, key) }
+fn place(object: &Value, key: &str, spelling: Spelling) -> Option<Vec<u8>> {
+    match spelling {
+        Spelling::Hex => bytes(object, key),
+        Spelling::Base58 => address::from_base58(object.get(key)?.as_str()?),
+    }
 }
 
 fn bytes(object: &Value, key: &str) -> Option<Vec<u8>> {

@@ -7,6 +7,7 @@ use crate::platform::{Case, Platform, Proposal, RECHARGE_URL};
 use crate::roads::Road;
 use crate::store::subscriptions::{Purpose, Stage};
 use alloy::primitives::U256;
+use sandbox_chains::chain::Orphans;
 use serde_json::{Value, json};
 
 /// Number of checks for a step of the chain before the wait ends.
@@ -25,7 +26,8 @@ pub(super) async fn fault(desk: &Desk, body: &Value) -> Result<(), String> {
         "reorg" => {
             let depth = input::number_or(body, "depth", 1)?;
             let keep = body["keep"].as_bool().unwrap_or(true);
-            platform.reorganise(side, depth, keep).await.map_err(words)?;
+            let orphans = if keep { Orphans::Return } else { Orphans::Lose };
+            platform.reorganise(side, depth, orphans).await.map_err(words)?;
         }
         "node-down" => side.chain.set_down(on),
         "fees" => side.chain.set_price(on.then(|| input::number(body, "price")).transpose()?),
@@ -66,7 +68,7 @@ pub(super) fn transfer(desk: &Desk, body: &Value) -> Result<Value, String> {
     let side = input::side(&desk.platform, body)?;
     let (from, to) = (input::text(body, "from")?, input::text(body, "to")?);
     let amount = input::amount(side, body, "amount")?;
-    let hash = desk.platform.transfer(side, from, (to, amount)).map_err(words)?;
+    let hash = desk.platform.transfer(side, from, to, amount).map_err(words)?;
     Ok(json!({"txHash": hash}))
 }
 
@@ -111,21 +113,21 @@ pub(super) async fn follow_link(desk: &Desk, body: &Value) -> Result<Value, Stri
     if platform.case(token, Purpose::Cancel).is_ok() {
         let step = |case: &mut Case| platform.cancel_built_in(case);
         platform.step(token, Purpose::Cancel, step).map_err(words)?;
-        return reached(platform, (token, Purpose::Cancel), Stage::Cancelled).await;
+        return reached(platform, token, Purpose::Cancel, Stage::Cancelled).await;
     }
-    let of = (token, Purpose::Subscribe);
-    let case = platform.case(token, Purpose::Subscribe).map_err(words)?;
+    let purpose = Purpose::Subscribe;
+    let case = platform.case(token, purpose).map_err(words)?;
     if case.stage == Stage::Issued {
         let key = platform.wallet_named(&case.side, input::text(body, "wallet")?).map_err(words)?;
         let step = |case: &mut Case| {
             platform.confirm(case, &case.side.spell(key.address()))?;
             platform.send_built_in(case, &[platform.agreement(case)?])
         };
-        platform.step(token, Purpose::Subscribe, step).map_err(words)?;
-        reached(platform, of, Stage::Signed).await?;
+        platform.step(token, purpose, step).map_err(words)?;
+        reached(platform, token, purpose, Stage::Signed).await?;
     }
     if body["authorise"].as_bool() == Some(false) {
-        return reached(platform, of, Stage::Signed).await;
+        return reached(platform, token, purpose, Stage::Signed).await;
     }
     let amount = match body["allowance"].as_str() {
         Some(_) => input::amount(&case.side, body, "allowance")?,
@@ -133,14 +135,15 @@ pub(super) async fn follow_link(desk: &Desk, body: &Value) -> Result<Value, Stri
     };
     let step =
         |case: &mut Case| platform.send_built_in(case, &platform.authorisation(case, amount)?);
-    platform.step(token, Purpose::Subscribe, step).map_err(words)?;
-    reached(platform, of, Stage::Active).await
+    platform.step(token, purpose, step).map_err(words)?;
+    reached(platform, token, purpose, Stage::Active).await
 }
 
 /// Waits until the chain says so; where blocks are made by hand, makes them.
 async fn reached(
     platform: &Platform,
-    (token, purpose): (&str, Purpose),
+    token: &str,
+    purpose: Purpose,
     stage: Stage,
 ) -> Result<Value, String> {
     for _ in 0..PATIENCE {
@@ -181,7 +184,7 @@ pub(super) fn propose(desk: &Desk, body: &Value) -> Result<Value, String> {
 pub(super) fn approve(desk: &Desk, body: &Value) -> Result<(), String> {
     let (plan, chain) = (input::number(body, "planId")?, input::number(body, "chainId")?);
     let version = input::number_or(body, "version", 1)?;
-    desk.platform.approve(input::text(body, "admin")?, plan, (chain, version)).map_err(words)
+    desk.platform.approve(input::text(body, "admin")?, plan, chain, version).map_err(words)
 }
 
 /// An admin approves or rejects a withdrawal.

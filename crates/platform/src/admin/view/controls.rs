@@ -47,39 +47,39 @@ pub(super) fn controls(desk: &Desk) -> Markup {
             h2 { "Time" }
             p { "Platform, chains and callbacks move together, forward only. Callbacks that fall due meanwhile are sent at their time." }
             (advance("day", "days", "A day on")) (advance("month", "months", "A month on"))
-            (act("advance", "controls", &html! { (field("seconds", "seconds", ("Seconds", "60"))) button class="quiet" id="advance" { "Move on" } }))
-            (act("blocks", "controls", &html! { (field("count", "count", ("Blocks", "3"))) button class="quiet" id="blocks" { "Make blocks" } }))
+            (act("advance", "controls", &html! { (field("seconds", "seconds", "Seconds", "60")) button class="quiet" id="advance" { "Move on" } }))
+            (act("blocks", "controls", &html! { (field("count", "count", "Blocks", "3")) button class="quiet" id="blocks" { "Make blocks" } }))
             (act("hold", "controls", &html! { (switch("by hand only", "by themselves")) button class="quiet" id="hold" { "Set how blocks come" } }))
             @if desk.platform.is_held() { p id="held" class="status" { "Blocks are held: none comes unless somebody makes it." } }
         }
         section class="card controls" {
             h2 { "Chains and nodes" }
-            (fault(desk, ("reorg", "Reorganise"), &html! {
-                (field("depth", "depth", ("Blocks", "1")))
+            (fault(desk, "reorg", "Reorganise", &html! {
+                (field("depth", "depth", "Blocks", "1"))
                 label for="keep" { "Their transactions" select id="keep" name="keep" { option value="true" { "wait again" } option value="false" { "are lost" } } }
             }))
-            (fault(desk, ("node-down", "Set the node"), &switch("down", "up")))
-            (fault(desk, ("fees", "Set fees"), &html! { (field("price", "price", ("Base fee (wei), energy price (sun)", "50000000000"))) (switch("this much", "usual")) }))
+            (fault(desk, "node-down", "Set the node", &switch("down", "up")))
+            (fault(desk, "fees", "Set fees", &html! { (field("price", "price", "Base fee (wei), energy price (sun)", "50000000000")) (switch("this much", "usual")) }))
         }
         section class="card controls" {
             h2 { "Wallets" }
             p { "A wallet is the name of a tester (" (TESTERS.join(", ")) ") or an address of the sandbox." }
             (act("fund", "controls", &html! {
-                (chain_choice(desk, "fund-chain")) (field("fund-wallet", "wallet", ("A wallet of your own", ""))) (field("fund-amount", "amount", ("Tokens", "1000")))
+                (chain_choice(desk, "fund-chain")) (field("fund-wallet", "wallet", "A wallet of your own", "")) (field("fund-amount", "amount", "Tokens", "1000"))
                 button class="quiet" id="fund" { "Give it coins and tokens" }
             }))
-            (fault(desk, ("drain", "Leave the wallet so much"), &html! { (wallet("drain")) (field("drain-amount", "amount", ("Amount", "0"))) }))
-            (fault(desk, ("revoke", "Take back its allowance"), &wallet("revoke")))
-            (fault(desk, ("block", "Set the holder"), &html! { (wallet("block")) (switch("blocked", "free")) }))
+            (fault(desk, "drain", "Leave the wallet so much", &html! { (wallet("drain")) (field("drain-amount", "amount", "Amount", "0")) }))
+            (fault(desk, "revoke", "Take back its allowance", &wallet("revoke")))
+            (fault(desk, "block", "Set the holder", &html! { (wallet("block")) (switch("blocked", "free")) }))
             (act("transfer", "controls", &html! {
-                (chain_choice(desk, "transfer-chain")) (field("transfer-from", "from", ("From", "ada"))) (field("transfer-to", "to", ("To", "")))
-                (field("transfer-amount", "amount", ("Amount", "5"))) button class="quiet" id="transfer" { "Send tokens" }
+                (chain_choice(desk, "transfer-chain")) (field("transfer-from", "from", "From", "ada")) (field("transfer-to", "to", "To", ""))
+                (field("transfer-amount", "amount", "Amount", "5")) button class="quiet" id="transfer" { "Send tokens" }
             }))
         }
     }
 }
 
-fn fault(desk: &Desk, (kind, label): (&str, &str), fields: &Markup) -> Markup {
+fn fault(desk: &Desk, kind: &str, label: &str, fields: &Markup) -> Markup {
     act(
         "fault",
         "controls",
@@ -91,7 +91,7 @@ fn fault(desk: &Desk, (kind, label): (&str, &str), fields: &Markup) -> Markup {
 }
 
 fn wallet(kind: &str) -> Markup {
-    field(&format!("{kind}-wallet"), "wallet", ("Wallet", "ada"))
+    field(&format!("{kind}-wallet"), "wallet", "Wallet", "ada")
 }
 
 fn switch(on: &str, off: &str) -> Markup {

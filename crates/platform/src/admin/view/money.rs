@@ -95,7 +95,7 @@ pub(super) fn organisation(desk: &Desk) -> Result<Markup, store::Error> {
     let credentials = desk.platform.credentials();
     Ok(html! {
         div class="card" { (act("organisation", "organisation", &html! {
-            (field("rechargeCallbackUrl", "rechargeCallbackUrl", ("Recharge Callback URL", &url)))
+            (field("rechargeCallbackUrl", "rechargeCallbackUrl", "Recharge Callback URL", &url))
             button id="save" { "Save" }
         })) }
         h2 class="section" { "What you sign with" }

@@ -40,15 +40,15 @@ pub(super) fn plans(desk: &Desk, admin: &str) -> Result<Markup, store::Error> {
         } }
         h2 class="section" { "A new plan" }
         div class="card section" { (act("propose-plan", "plans", &html! {
-            (field("planId", "planId", ("Plan ID (a number of your choice)", "")))
+            (field("planId", "planId", "Plan ID (a number of your choice)", ""))
             (chain_choice(desk, "plan-chain"))
-            (field("plan-name", "name", ("Name", "Gold")))
-            (field("plan-amount", "amount", ("Price for a period", "10")))
+            (field("plan-name", "name", "Name", "Gold"))
+            (field("plan-amount", "amount", "Price for a period", "10"))
             label for="plan-interval" { "Period" select id="plan-interval" name="intervalSeconds" {
                 option value="2592000" { "30 days" } option value="604800" { "7 days" } option value="86400" { "1 day" } option value="31536000" { "365 days" }
             } }
-            (field("plan-periods", "periods", ("How many periods (0: without end)", "0")))
-            (field("plan-delay", "delaySeconds", ("Seconds until the first charge", "0")))
+            (field("plan-periods", "periods", "How many periods (0: without end)", "0"))
+            (field("plan-delay", "delaySeconds", "Seconds until the first charge", "0"))
             label for="plan-version" { "Plan ID is" select id="plan-version" name="newVersion" {
                 option value="false" { "new" } option value="true" { "a plan that there is: new version" }
             } }
