@@ -40,7 +40,7 @@ pub use boot::{Assembled, assemble};
 pub use confine::confine;
 pub use connect::ConnectError;
 pub use fitness::StepDown;
-pub use hold_keys::{HoldError, hold};
+pub use hold_keys::{HoldError, hold, hold_begun};
 pub use lanes::Orphans;
 pub use running::{Running, start};
 pub use sockets::Sockets;
@@ -49,7 +49,8 @@ use crate::auth::CallerError;
 use config::JournalPlace;
 use host::clock::Clock;
 use journal::{Journal, JournalError, OpenError, Setup, Turn};
-use keys::{EveryStore, OpenKeys};
+use key_stores::KeyStores;
+use keys::OpenKeys;
 use node::Dial;
 use std::fmt;
 use std::net::SocketAddr;
@@ -108,7 +109,7 @@ impl<'a> Machine<'a> {
     /// The machine that the program runs on; every endpoint is reached through `dial`, and keys are held by this
     /// process.
     pub fn real(dial: &'a dyn Dial) -> Self {
-        Self { dial, clock: Clock::MACHINE, keys: &EveryStore, journal: &Journal::open_in_turn_at }
+        Self { dial, clock: Clock::MACHINE, keys: &KeyStores, journal: &Journal::open_in_turn_at }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The command line. `serve` is what it does when nothing else is asked.
 
 use billing::PlatformChainId;
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 use config::{Config, ConfigErrors, DatabaseUrl};
 use journal::{HistoryHead, Journal, Renaming, mark_shares_the_disk};
+use key_stores::KeyStores;
 use keys::SplitKeys;
 use merchant_signer::app::{
     self, Machine, Sockets, charges, check, claims, copies, export, first, keystores, operate,
@@ -15,6 +17,7 @@ use std::error::Error;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::warn;
 
@@ -45,7 +48,7 @@ enum Command {
     /// that network instead, and a secret for the scheduler.
     Init {
         /// The network that is billed on.
-        #[arg(long, value_parser = first::names(), requires = "chain")]
+        #[arg(long, value_parser = PossibleValuesParser::new(first::names()), requires = "chain")]
         network: Option<String>,
         /// The platform's ID of that chain: `chainId` in its lists.
         #[arg(long, requires = "network")]
@@ -208,7 +211,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
-    keys::harden_process()?;
+    host::confinement::harden_process()?;
     let usual = Path::new(USUAL_CONFIG);
     let path = cli.config.as_deref().or_else(|| usual.exists().then_some(usual));
     match &cli.command {
@@ -230,7 +233,8 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
                 say(&told)?;
             }
         }
-        Some(Command::HoldKeys { begun }) => app::hold(path, *begun)?,
+        Some(Command::HoldKeys { begun: false }) => app::hold(path)?,
+        Some(Command::HoldKeys { begun: true }) => app::hold_begun()?,
         Some(Command::Configured(command)) => return carry_out(path, command),
         None => return carry_out(path, &Configured::Serve),
     }
@@ -257,11 +261,12 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
         Configured::Serve => runtime.block_on(serve(config, path, sockets))?,
         Configured::Check { strict } => {
             let http = Http::new(config.outbound);
-            let (keys, _) = SplitKeys::new(path);
+            let (keys, _) = SplitKeys::new(path, Arc::new(KeyStores));
             let machine = Machine { keys: &keys, ..Machine::real(&http) };
             let report = runtime.block_on(check::run(&config, machine));
             say(&report.to_string())?;
-            return Ok(if report.passed(*strict) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            let passed = if *strict { report.passed_strictly() } else { report.passed() };
+            return Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Configured::Audit { file, kept } => {
             let (told, holds) = copies::audit(file.as_deref(), &config.journal, kept)?;
@@ -327,7 +332,7 @@ async fn serve(
     let http = Http::new(config.outbound);
     let traces = config.traces.as_ref();
     let spans = traces.map(|to| telemetry::send_spans(to, config.outbound)).transpose()?;
-    let (keys, mut deaths) = SplitKeys::new(path);
+    let (keys, mut deaths) = SplitKeys::new(path, Arc::new(KeyStores));
     let machine = Machine { keys: &keys, ..Machine::real(&http) };
     // A standby may wait for its turn for months.
     let running = tokio::select! {

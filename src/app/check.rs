@@ -21,9 +21,14 @@ use std::fmt;
 pub struct CheckReport(Vec<(String, Finding)>);
 
 impl CheckReport {
-    /// Returns true if there is no fault; if it is `strict`, no warning either.
-    pub fn passed(&self, strict: bool) -> bool {
-        self.count(Weight::Fault) == 0 && !(strict && self.count(Weight::Warning) > 0)
+    /// Returns true if there is no fault.
+    pub fn passed(&self) -> bool {
+        self.count(Weight::Fault) == 0
+    }
+
+    /// Returns true if there is neither a fault nor a warning.
+    pub fn passed_strictly(&self) -> bool {
+        self.passed() && self.count(Weight::Warning) == 0
     }
 
     fn count(&self, weight: Weight) -> usize {
@@ -42,7 +47,7 @@ impl fmt::Display for CheckReport {
             };
             writeln!(f, "{word:<5}  {place:<width$}  {what:<18}  {said}")?;
         }
-        f.write_str(if self.passed(false) { "ready to bill" } else { "not ready to bill" })?;
+        f.write_str(if self.passed() { "ready to bill" } else { "not ready to bill" })?;
         match self.count(Weight::Warning) {
             0 => Ok(()),
             1 => f.write_str(", with one warning"),
@@ -66,16 +71,15 @@ pub async fn run(config: &Config, machine: Machine<'_>) -> CheckReport {
                     journal.mark_path";
         found.push(("journal".to_owned(), Finding::warning("mark", said)));
     }
-    let apart = machine.keys.apart(config).await;
-    let (apart, told) = match apart {
-        Ok(apart) => {
-            let told = held(apart.as_deref());
-            (apart, told)
+    let (split, told) = match machine.keys.split(config).await {
+        Ok(split) => {
+            let told = process_of_keys(split.as_deref());
+            (split, told)
         }
         Err(why) => (None, Finding::fault("keys", why.to_string())),
     };
     found.push(("config".to_owned(), told));
-    let machine = Machine { keys: apart.as_deref().unwrap_or(machine.keys), ..machine };
+    let machine = Machine { keys: split.as_deref().unwrap_or(machine.keys), ..machine };
     let mut chains = Vec::new();
     for chain in &config.chains {
         let place = format!("chains.{}", chain.platform_id);
@@ -131,8 +135,8 @@ fn of_backups(file: &JournalConfig) -> Option<Finding> {
 }
 
 /// Reports which process holds the keys that are in memory.
-fn held(apart: Option<&dyn OpenKeys>) -> Finding {
-    let said = match apart.and_then(OpenKeys::lacks) {
+fn process_of_keys(split: Option<&dyn OpenKeys>) -> Finding {
+    let said = match split.and_then(OpenKeys::lacks) {
         None => "those that are in memory are in that of the Signer itself".to_owned(),
         Some([]) => "held by a process of their own, without files and network".to_owned(),
         Some(lacks) => {
@@ -349,7 +353,7 @@ mod tests {
             CheckReport(told.into())
         };
         let (play, money) = (on(true), on(false));
-        assert!(play.passed(true) && money.passed(false) && !money.passed(true));
+        assert!(play.passed_strictly() && money.passed() && !money.passed_strictly());
         assert!(play.to_string().ends_with("ready to bill"), "{play}");
         let said = money.to_string();
         assert!(said.ends_with("ready to bill, with 3 warnings"), "{said}");

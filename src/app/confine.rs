@@ -25,15 +25,11 @@ pub fn confine(_: &Config) -> Vec<String> {
 #[cfg(target_os = "linux")]
 mod linux {
     use config::{Config, JournalPlace};
+    use host::confinement::CallFilter;
     use landlock::{
         ABI, AccessFs, AccessNet, NetPort, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
         RulesetError, RulesetStatus, path_beneath_rules,
     };
-    use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-        SeccompRule, apply_filter,
-    };
-    use std::collections::BTreeMap;
     use std::error::Error;
     use std::path::{Path, PathBuf};
 
@@ -107,7 +103,7 @@ mod linux {
             }
             Err(why) => Some(format!("Landlock: {why}")),
         };
-        let calls = limit_calls(starts_programs(config));
+        let calls = limit_calls(config);
         let calls = calls.err().map(|why| format!("seccomp: {why}"));
         files.into_iter().chain(calls).collect()
     }
@@ -150,33 +146,19 @@ mod linux {
         }
     }
 
-    /// Returns true if the Signer itself starts the process that holds the keys.
-    fn starts_programs(config: &Config) -> bool {
-        let mut keys = config.chains.iter().flat_map(|chain| chain.keys.all());
-        config.keys.split && config.keys.socket.is_none() && keys.any(|(_, key)| key.hands_out())
-    }
-
-    fn limit_calls(starts_programs: bool) -> Result<(), Box<dyn Error>> {
-        let mut rules: BTreeMap<i64, Vec<SeccompRule>> = NEVER.map(|call| (call, vec![])).into();
-        if !starts_programs {
-            rules.extend([libc::SYS_execve, libc::SYS_execveat].map(|call| (call, vec![])));
-        }
+    fn limit_calls(config: &Config) -> Result<(), Box<dyn Error>> {
         let (write, exec) = (u64::try_from(libc::PROT_WRITE)?, u64::try_from(libc::PROT_EXEC)?);
+        let starts_programs = config.splits_keys() && config.keys.socket.is_none();
+        let mut never = NEVER.to_vec();
+        if !starts_programs {
+            never.extend([libc::SYS_execve, libc::SYS_execveat]);
+        }
         // Memory that was written is never run.
-        rules.insert(libc::SYS_mmap, vec![with_all_of(write | exec)?]);
-        rules.insert(libc::SYS_mprotect, vec![with_all_of(exec)?]);
-        rules.insert(libc::SYS_pkey_mprotect, vec![with_all_of(exec)?]);
-        let refused = SeccompAction::Errno(u32::try_from(libc::EPERM)?);
-        let here = std::env::consts::ARCH.try_into()?;
-        let filter: BpfProgram =
-            SeccompFilter::new(rules, SeccompAction::Allow, refused, here)?.try_into()?;
-        Ok(apply_filter(&filter)?)
-    }
-
-    /// That the third argument has all of these bits.
-    fn with_all_of(bits: u64) -> Result<SeccompRule, Box<dyn Error>> {
-        let (dword, masked) = (SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits));
-        Ok(SeccompRule::new(vec![SeccompCondition::new(2, dword, masked, bits)?])?)
+        CallFilter::refusing(&never)?
+            .and_memory(libc::SYS_mmap, write | exec, write | exec)?
+            .and_memory(libc::SYS_mprotect, exec, exec)?
+            .and_memory(libc::SYS_pkey_mprotect, exec, exec)?
+            .limit_thread()
     }
 }
 
@@ -192,13 +174,8 @@ mod tests {
     #[test]
     fn a_signer_that_is_confined_writes_beneath_its_journal_listens_where_it_should_and_runs_nothing()
      {
-        // in a process of its own: it cannot be undone
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "app::confine::tests::confined", "--test-threads=1"])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&child.stdout);
-        assert!(child.status.success() && said.contains("1 passed"), "{said}");
+        // It cannot be undone.
+        host::testing::run_alone("app::confine::tests::confined", |_| {}).unwrap();
     }
 
     #[test]
@@ -222,7 +199,7 @@ mod tests {
             own.display()
         );
         let config = Config::from_toml(&text, &[]).unwrap_or_else(|why| panic!("{why}"));
-        keys::harden_process().unwrap();
+        host::confinement::harden_process().unwrap();
         let lacks = confine(&config);
         let status = fs::read_to_string("/proc/thread-self/status").unwrap();
         assert!(status.contains("Seccomp:\t2"), "{status}");

@@ -121,9 +121,9 @@ pub(super) async fn all(
     config: &Config,
     machine: Machine<'_>,
 ) -> Result<Vec<Connected>, ConnectError> {
-    let apart = machine.keys.apart(config).await;
-    let apart = apart.map_err(|why| ConnectError(vec![why.to_string()]))?;
-    let machine = Machine { keys: apart.as_deref().unwrap_or(machine.keys), ..machine };
+    let split = machine.keys.split(config).await;
+    let split = split.map_err(|why| ConnectError(vec![why.to_string()]))?;
+    let machine = Machine { keys: split.as_deref().unwrap_or(machine.keys), ..machine };
     let (mut connected, mut faults) = (Vec::new(), Vec::new());
     for chain in &config.chains {
         match one(chain, &config.keys, machine).await {

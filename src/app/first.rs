@@ -2,7 +2,7 @@
 //! networks is in `config/networks/`, and what only the merchant knows is left open, so that `check` asks
 //! for it.
 
-use keys;
+use keys::{self, private_file};
 use secrecy::ExposeSecret as _;
 use std::ffi::OsStr;
 use std::io;
@@ -117,7 +117,7 @@ fn draw(secret: &Path) -> Result<(), NoFirstConfig> {
         return Ok(());
     }
     let directory = secret.parent().unwrap_or(Path::new("."));
-    let made = keys::create_closed_directory(directory);
+    let made = private_file::create_directory(directory);
     made.map_err(|problem| unwritable(directory, problem))?;
     let drawn = keys::random_password()?;
     #[expect(clippy::disallowed_methods, reason = "its own file is where it belongs")]
@@ -127,7 +127,7 @@ fn draw(secret: &Path) -> Result<(), NoFirstConfig> {
 fn create(path: &Path, contents: &[u8]) -> Result<(), NoFirstConfig> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    keys::create_closed_file(directory.unwrap_or(Path::new(".")), name, contents)
+    private_file::create(directory.unwrap_or(Path::new(".")), name, contents)
         .map_err(|problem| unwritable(path, problem))
 }
 

@@ -1,21 +1,21 @@
-//! The process that holds the keys. It is started by the Signer itself, with one end of a pair of sockets as its
-//! standard input, or by systemd, with a connection to a socket that is the Signer's alone; reads the configuration for itself; begins anew with the part of it that signing needs, so
-//! that no other secret is in its memory; opens the keys; takes from itself whatever it does not need to sign;
-//! and then answers questions until the other end is closed.
+//! The process that holds the keys. The Signer itself starts it, with one end of a pair of sockets as its standard
+//! input, or systemd does, with a connection to a socket that is the Signer's alone. The process reads the
+//! configuration for itself; begins anew with the part that signing needs, so that no other secret is in its memory;
+//! opens the keys; gives up whatever it does not need to sign; and answers questions until the other end is closed.
 //!
 //! This process logs nothing: the other process says everything there is to say. Input that it cannot read ends the
 //! process, with all of its threads: after an invalid frame, the start of the next one is not known.
 
-use super::keyring::key_place;
 use alloy::primitives::Signature;
 use chain::Desk;
-use config::{ChainConfig, ConfigErrors, ForKeys, KeysConfig, TextForKeys, certificates, terms};
+use config::{ChainConfig, ConfigErrors, SigningConfig, SigningText, certificates};
 use contract::Profile;
 use host::clock::Clock;
+use host::confinement::{HardenError, harden_process};
+use key_stores::KeyStores;
 use keys::{
-    Ask, CeilingFault, DayCeiling, EveryStore, HardenError, KeyAnswer, KeyPlace, KeyQuestion,
-    KeyReply, Manifest, NotSigned, OpenKeys as _, Opened, OpenedAs, PinnedKey, frame,
-    harden_process, lock_down, read_frame,
+    Ask, CeilingFault, DayCeiling, KeyAnswer, KeyError, KeyQuestion, KeyReply, LocalKey, Manifest,
+    NamedKey, NotSigned, OpenKeys as _, Opened, OpenedAs, PinnedKey, frame, lock_down, read_frame,
 };
 use parking_lot::Mutex;
 use prost::Message as _;
@@ -93,15 +93,19 @@ struct ReadAsk<'a> {
 /// Every key that was to be opened, in the order of the [`Manifest`].
 type HeldKeys = Vec<Option<HeldKey>>;
 
-/// Holds keys until whoever started it has ended, or wants no more. `begun` says whether the configuration was
-/// read before, and the part of it that is needed stands in the file that is the standard output.
-pub fn hold(config: Option<&Path>, begun: bool) -> Result<(), HoldError> {
+/// Reads the configuration at `config`, and begins anew as [`hold_begun`] with the part that signing needs.
+pub fn hold(config: Option<&Path>) -> Result<(), HoldError> {
+    harden_process()?;
+    handed_over()?;
+    Err(begin_anew(SigningText::load(config)?).into())
+}
+
+/// Holds keys until the process that started this one has ended, or wants no more. The file that is the standard
+/// output has the part of the configuration that signing needs.
+pub fn hold_begun() -> Result<(), HoldError> {
     harden_process()?;
     let socket = handed_over()?;
-    if !begun {
-        return Err(begin_anew(TextForKeys::load(config)?).into());
-    }
-    let config = ForKeys::read(&io::read_to_string(File::from(
+    let config = SigningConfig::read(&io::read_to_string(File::from(
         io::stdout().as_fd().try_clone_to_owned()?,
     ))?)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -113,7 +117,7 @@ pub fn hold(config: Option<&Path>, begun: bool) -> Result<(), HoldError> {
 
 /// Executes this program once more, with nothing in its memory but what it is given: why it could not.
 #[cfg(target_os = "linux")]
-fn begin_anew(TextForKeys { text, environment }: TextForKeys) -> io::Error {
+fn begin_anew(SigningText { text, environment }: SigningText) -> io::Error {
     use rustix::fs::{MemfdFlags, memfd_create};
     let given = memfd_create("configuration", MemfdFlags::CLOEXEC).map_err(io::Error::from);
     let given = given.map(File::from).and_then(|mut file| {
@@ -132,7 +136,7 @@ fn begin_anew(TextForKeys { text, environment }: TextForKeys) -> io::Error {
 
 /// Tells that there is nothing of the kind here.
 #[cfg(not(target_os = "linux"))]
-fn begin_anew(_: TextForKeys) -> io::Error {
+fn begin_anew(_: SigningText) -> io::Error {
     io::ErrorKind::Unsupported.into()
 }
 
@@ -155,13 +159,13 @@ fn handed_over() -> Result<UnixStream, HoldError> {
 }
 
 /// Opens every key that can be held here, one after the other: one that is encrypted takes 256 MiB meanwhile.
-async fn open(config: &ForKeys) -> Result<(Manifest, HeldKeys), HoldError> {
+async fn open(config: &SigningConfig) -> Result<(Manifest, HeldKeys), HoldError> {
     // They mean the Signer, which ends this process when it has done what it had to.
     for stays in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         drop(signal(stays)?);
     }
-    let mut manifest =
-        Manifest { terms: terms(&config.chains, &config.keys).to_vec(), ..Manifest::default() };
+    let config_digest = config.digest.to_vec();
+    let mut manifest = Manifest { config: config_digest, ..Manifest::default() };
     let mut held = HeldKeys::new();
     let ceiling = Arc::new(ceiling(config, &mut manifest.lacks)?);
     for chain in &config.chains {
@@ -169,15 +173,16 @@ async fn open(config: &ForKeys) -> Result<(Manifest, HeldKeys), HoldError> {
         // The other process finds a fault of the profile as well, and reports it.
         let Ok(profile) = Profile::parse(family.billing(), family.family()) else { continue };
         let profile = Arc::new(profile);
-        for (path, place) in places(chain, &config.keys) {
-            let opened = EveryStore.open(place, &path, chain.test).await;
-            let (outcome, key) = match opened {
+        for (place, key) in chain.keys.all().filter(|(_, key)| !key.is_remote()) {
+            let named = NamedKey::new(chain, &config.keys, &place, key);
+            let path = named.path.clone();
+            let (outcome, key) = match open_one(named).await {
                 Ok(key) => {
                     let pinned = key.pin();
                     manifest.lacks.extend(pinned.as_ref().err().map(|why| unpinned(&path, why)));
                     let desk = Desk::new(chain, Arc::clone(&profile), key, Arc::clone(&ceiling));
                     let address = OpenedAs::Address(desk.address().to_vec());
-                    (address, Some(HeldKey { desk, _pinned: pinned.ok().flatten() }))
+                    (address, Some(HeldKey { desk, _pinned: pinned.ok() }))
                 }
                 Err(why) => (OpenedAs::Fault(why.to_string()), None),
             };
@@ -188,9 +193,14 @@ async fn open(config: &ForKeys) -> Result<(Manifest, HeldKeys), HoldError> {
     Ok((manifest, held))
 }
 
+async fn open_one(named: NamedKey<'_>) -> Result<LocalKey, KeyError> {
+    let stays = KeyError::NotOpened { said: format!("{}: stays in its store", named.path) };
+    KeyStores.open(named).await?.into_local().ok_or(stays)
+}
+
 /// Opens the record of the amounts signed today, and adds to `lacks` if that record is new. No file is needed if no
 /// day has a limit.
-fn ceiling(config: &ForKeys, lacks: &mut Vec<String>) -> Result<DayCeiling, HoldError> {
+fn ceiling(config: &SigningConfig, lacks: &mut Vec<String>) -> Result<DayCeiling, HoldError> {
     let limited = |chain: &ChainConfig| chain.policy.limits_of_day();
     if !config.chains.iter().any(limited) {
         return Ok(DayCeiling::unlimited(Clock::MACHINE));
@@ -209,15 +219,6 @@ fn ceiling(config: &ForKeys, lacks: &mut Vec<String>) -> Result<DayCeiling, Hold
         }
         Err(why) => Err(HoldError::Ceiling { path, why }),
     }
-}
-
-/// Returns the places of a chain's keys that can be held here, each with the name that the operator knows.
-fn places(chain: &ChainConfig, keys: &KeysConfig) -> Vec<(String, KeyPlace)> {
-    let named = |place: &str| format!("chains.{}.{place}", chain.platform_id);
-    let all = chain.keys.all().filter(|(_, key)| key.hands_out());
-    let all =
-        all.filter_map(|(place, key)| Some((named(&place), key_place(chain, key, keys).ok()?)));
-    all.collect()
 }
 
 fn unpinned(path: &str, why: &dyn Display) -> String {

@@ -4,7 +4,7 @@ use alloy::primitives::Address;
 use billing::OnlyFollows;
 use chain::Signatory;
 use config::{ChainConfig, KeyRef, KeysConfig};
-use keys::{Key, KeyPlace, KeySource, OpenKeys};
+use keys::{Key, NamedKey, OpenKeys};
 use std::sync::Arc;
 
 /// The keys of one chain, each of another account.
@@ -26,10 +26,10 @@ impl Keyring {
         let mut opening = Opening { chain, keys, open, known: Vec::new(), faults: Vec::new() };
         let (mut signing, mut retired) = (Vec::new(), Vec::new());
         for (place, key) in chain.keys.signing() {
-            signing.extend(opening.next(place, key).await);
+            signing.extend(opening.next(&place, key).await);
         }
         for (place, key) in chain.keys.retired() {
-            retired.extend(opening.next(place, key).await);
+            retired.extend(opening.next(&place, key).await);
         }
         if opening.faults.is_empty() { Ok(Self { signing, retired }) } else { Err(opening.faults) }
     }
@@ -65,15 +65,15 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     /// Opens one more. Two keys of one account would be two lanes for its one row of transactions.
-    async fn next(&mut self, place: String, key: &KeyRef) -> Option<Arc<Key>> {
-        let path = format!("chains.{}.{place}", self.chain.platform_id);
-        let at = key_place(self.chain, key, self.keys);
-        let fault = match load(self.open, at, self.chain.test, &path).await {
-            Err(fault) => fault,
+    async fn next(&mut self, place: &str, key: &KeyRef) -> Option<Arc<Key>> {
+        let named = NamedKey::new(self.chain, self.keys, place, key);
+        let path = named.path.clone();
+        let fault = match self.open.open(named).await {
+            Err(fault) => fault.to_string(),
             Ok(key) => {
                 let twin = self.known.iter().find(|(account, _)| *account == key.address());
                 let Some((_, twin)) = twin else {
-                    self.known.push((key.address(), place));
+                    self.known.push((key.address(), place.to_owned()));
                     return Some(Arc::new(key));
                 };
                 format!("{path}: has the account of {twin}; name it once")
@@ -82,51 +82,4 @@ impl Opening<'_> {
         self.faults.push(fault);
         None
     }
-}
-
-/// Returns the place of a chain's key; otherwise the reason why the place is not known.
-pub(super) fn key_place(
-    chain: &ChainConfig,
-    key: &KeyRef,
-    keys: &KeysConfig,
-) -> Result<KeyPlace, &'static str> {
-    Ok(KeyPlace::Here(match key {
-        KeyRef::Keystore(name) => {
-            KeySource::Keystore { directory: keys.directory.clone(), name: name.clone() }
-        }
-        KeyRef::File(path) => KeySource::File { path: path.clone() },
-        KeyRef::Env(text) => {
-            KeySource::Env { json_or_hex: text.clone(), platform_chain_id: chain.platform_id.0 }
-        }
-        KeyRef::Vault(secret, address) => {
-            let server = keys.vault.clone().ok_or("no server is described: see [keys.vault]")?;
-            return Ok(KeyPlace::Vault { secret: secret.clone(), server, address: *address });
-        }
-        KeyRef::AwsSecret(secret, address) => {
-            let (secret, aws) = (secret.clone(), keys.aws.clone());
-            return Ok(KeyPlace::AwsSecret { secret, aws, address: *address });
-        }
-        KeyRef::AwsKms(key, address) => {
-            let (key, aws) = (key.clone(), keys.aws.clone());
-            return Ok(KeyPlace::AwsKms { key, aws, address: *address });
-        }
-        KeyRef::GcpKms(key, address) => {
-            let (key, gcp) = (key.clone(), keys.gcp.clone());
-            return Ok(KeyPlace::GcpKms { key, gcp, address: *address });
-        }
-        KeyRef::Pkcs11(key, address) => {
-            let token = keys.pkcs11.clone().ok_or("no token is described: see [keys.pkcs11]")?;
-            return Ok(KeyPlace::Pkcs11 { key: key.clone(), token, address: *address });
-        }
-    }))
-}
-
-async fn load(
-    open: &dyn OpenKeys,
-    place: Result<KeyPlace, &'static str>,
-    test: bool,
-    path: &str,
-) -> Result<Key, String> {
-    let place = place.map_err(|missing| format!("{path}: {missing}"))?;
-    open.open(place, path, test).await.map_err(|error| error.to_string())
 }

@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use billing::{Family, coin_symbol};
+use billing::coin_symbol;
 use chain::Vitals;
 use engine::{LaneSet, SigningLanes};
 use serde::Serialize;
@@ -120,10 +120,7 @@ impl ChainNumbers {
         Self {
             chain_id: facts.id.0,
             name: facts.name.clone(),
-            family: match facts.family {
-                Family::Evm => "evm",
-                Family::Tvm => "tvm",
-            },
+            family: facts.family.into(),
             explorer: state.explorers.get(&facts.id).cloned(),
             coin: coin_symbol(facts.family, facts.network),
             obstacles: state.obstacles.of(lanes, state.engine.journal.now_ms().div_euclid(1000)),

@@ -90,10 +90,7 @@ pub(super) fn tell(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
 }
 
 fn tell_standing(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
-    let family = |chain: &ChainNow<'_>| match chain.family {
-        Family::Evm => "evm",
-        Family::Tvm => "tvm",
-    };
+    let family = |chain: &ChainNow<'_>| <&'static str>::from(chain.family);
     scrape.gauges(
         ("chain_info", "1; what a chain is called, and its family"),
         many(chains, |chain| {

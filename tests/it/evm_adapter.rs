@@ -25,7 +25,7 @@ use config::{
 use contract::Profile;
 use host::clock::Clock;
 use journal::{Journal, LaneId, Origin, Proposal};
-use keys::{Key, KeySource};
+use keys::{Key, KeySource, TestKeys};
 use node::{Http, RealChain};
 use policy::Meant;
 use serde_json::json;
@@ -41,7 +41,7 @@ const NOWHERE: Address = address!("0x00000000000000000000000000000000000000ff");
 
 fn key() -> Key {
     let source = KeySource::Env { json_or_hex: "5a".repeat(32).into(), platform_chain_id: 139 };
-    Key::load(source, "chains.139.key", true).unwrap()
+    source.load("chains.139.key", TestKeys::Allowed).unwrap().into()
 }
 
 fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {

@@ -2,6 +2,7 @@
 
 use alloy::primitives::{Address, B256, U256};
 use std::fmt;
+use strum::{EnumIter, EnumString, IntoStaticStr};
 
 /// A chain id as the platform counts them (`chainId` in every body). Never used for signing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -116,7 +117,8 @@ pub struct NamedRequest {
 }
 
 /// The two kinds of chain. They share keys and addresses, and hardly anything else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Family {
     /// Ethereum and the chains that work like it.
     Evm,

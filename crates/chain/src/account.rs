@@ -144,7 +144,7 @@ impl SigningAccount {
 
     /// Returns the place of the account's key, in a word; none where the key is not here to sign.
     pub(super) fn key_held(&self) -> Option<&'static str> {
-        self.signing.as_ref().map(|signing| signing.key.held())
+        self.signing.as_ref().map(|signing| signing.key.location())
     }
 
     /// Returns true if the account has its key.

@@ -13,10 +13,9 @@ use alloy::primitives::{Address, Signature, U256};
 use billing::{AttemptKind, Family};
 use config::{ChainConfig, EvmConfig, FamilyConfig};
 use contract::Profile;
-use futures_util::FutureExt as _;
-use keys::{DayCeiling, Key, KeyQuestion, NotSigned, Profiles, SignAgain, SignBill, SignError};
+use keys::{DayCeiling, KeyQuestion, LocalKey, NotSigned, Profiles, SignAgain, SignBill};
 use parking_lot::Mutex;
-use policy::{Approved, Count, Meant, Policy, Refusal, Unsigned};
+use policy::{Count, Meant, Policy, Refusal, Unsigned};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ const MARGIN: Duration = Duration::from_mins(1);
 /// One key, and what it signs.
 #[derive(Debug)]
 pub struct Desk {
-    key: Key,
+    key: LocalKey,
     policy: Policy,
     profile: Arc<Profile>,
     dearest: Dearest,
@@ -68,7 +67,7 @@ impl Desk {
     pub fn new(
         chain: &ChainConfig,
         profile: Arc<Profile>,
-        key: Key,
+        key: LocalKey,
         ceiling: Arc<DayCeiling>,
     ) -> Self {
         let (dearest, gas) = match &chain.family {
@@ -157,14 +156,14 @@ impl Desk {
                 }
                 self.check_deadline(approved.get().input().as_deref())?;
                 self.count(approved.get(), approved.get().nonce(), meant)?;
-                self.sign(&approved)
+                Ok(self.key.sign(&approved)?)
             }
             Family::Tvm => {
                 let tx = TronPreimage { raw_data: bytes, profile };
                 let approved = self.policy.approve(tx, meant)?;
                 self.check_deadline(approved.get().input().as_deref())?;
                 self.count(approved.get(), None, meant)?;
-                self.sign(&approved)
+                Ok(self.key.sign(&approved)?)
             }
         }
     }
@@ -223,7 +222,7 @@ impl Desk {
                     approved.get().bids_within(&gas.fees)?;
                 }
                 self.count_again(approved.get(), signed_cost(earlier))?;
-                self.sign(&approved)
+                Ok(self.key.sign(&approved)?)
             }
             Family::Tvm => {
                 let known = self.earlier.lock().known.clone();
@@ -233,16 +232,9 @@ impl Desk {
                 let tx = TronPreimage { raw_data: new, profile };
                 let approved = self.policy.approve_again(tx, cost, earlier, &calls)?;
                 self.count_again(approved.get(), U256::ZERO)?;
-                self.sign(&approved)
+                Ok(self.key.sign(&approved)?)
             }
         }
-    }
-
-    /// The key is here, and waits for nothing.
-    fn sign<T: Unsigned + Sync>(&self, approved: &Approved<T>) -> Result<Signature, NotSigned> {
-        let address = self.address();
-        let none = SignError::NoSignature { address };
-        Ok(self.key.sign(approved).now_or_never().ok_or(none)??)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Why a transaction was not signed.
 
 use alloy::primitives::Address;
-use keys::{ApartFault, NotSigned, SignError, StoreFault};
+use keys::{NotSigned, ProcessFault, SignError, StoreFault};
 use policy::Refusal;
 use tron_primitives::transaction::Unreadable;
 
@@ -30,7 +30,7 @@ pub enum SealFault {
     Store(Address, StoreFault),
     /// The key is in another process, and that gave none.
     #[error("the key of {0}: {1}")]
-    Apart(Address, ApartFault),
+    Process(Address, ProcessFault),
     /// It cannot be written as bytes, or they say something else (TRON).
     #[error(transparent)]
     Bytes(#[from] Unreadable),
@@ -51,7 +51,7 @@ impl From<SignError> for SealFault {
             SignError::NoSignature { address } => Self::NoSignature(address),
             SignError::WrongSigner { address } => Self::WrongSigner(address),
             SignError::Store { address, why } => Self::Store(address, why),
-            SignError::Apart { address, why } => Self::Apart(address, why),
+            SignError::Process { address, why } => Self::Process(address, why),
         }
     }
 }

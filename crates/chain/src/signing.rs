@@ -23,7 +23,7 @@ impl SigningContext {
         meant: &Meant<'_>,
     ) -> Result<(Signature, B256), SealError> {
         let approved = self.policy.approve(tx, meant)?;
-        let signature = self.key.sign_meant(&approved, meant).await?;
+        let signature = self.key.sign(&approved, meant).await?;
         Ok((signature, approved.digest()))
     }
 }

@@ -156,7 +156,7 @@ fn read(
     let rights = Rights::read(reader);
     let non_test_chain = non_test_chain.map(str::to_owned);
     let accept = move |text: &str| accept(text, non_test_chain.as_deref());
-    let read = secret::read(reader, ("secret", "secret_file"), SECRET, accept);
+    let read = secret::read(reader, "secret", "secret_file", SECRET, accept);
     let secret = read.and_then(|read| {
         read.ok_or_else(|| reader.fault("secret", "missing; set secret, or secret_file"))
     });

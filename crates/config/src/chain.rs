@@ -20,7 +20,7 @@ use alloy::primitives::Address;
 
 use super::billing::BillingConfig;
 use super::faults::Reported;
-use super::kinds::{Expected, flag, time, whole};
+use super::kinds::{Expected, flag, time, whole, word};
 use super::layers::Environment;
 use super::policy::PolicyConfig;
 use super::reader::TableReader;
@@ -290,7 +290,7 @@ impl ChainConfig {
             Family::Evm => evm::KEY_VARIABLE,
             Family::Tvm => tvm::KEY_VARIABLE,
         };
-        let keys = ChainKeys::read(reader, (family, variable), environment);
+        let keys = ChainKeys::read(reader, family, variable, environment);
         let warn = reader.get("gas_warn_billings", &whole(0..=1_000_000));
         let explorer = reader.optional("explorer", &explorer());
         let policy = reader.section("policy", |reader| PolicyConfig::read(reader, family));
@@ -337,11 +337,7 @@ fn platform_id(id: &str, reader: &TableReader<'_>) -> Result<PlatformChainId, Re
 }
 
 fn family() -> Expected<Family> {
-    Expected::of_text("\"evm\" or \"tvm\"", |text| match text {
-        "evm" => Ok(Family::Evm),
-        "tvm" => Ok(Family::Tvm),
-        _ => Err("is not a family of chains"),
-    })
+    word("is not a family of chains")
 }
 
 fn explorer() -> Expected<String> {

@@ -239,7 +239,7 @@ fn read_url(reader: &mut TableReader<'_>) -> Result<Option<DatabaseUrl>, Reporte
         let parsed = DatabaseUrl::parse(text).map(|_| SecretString::from(text));
         parsed.map_err(|why| why.to_string())
     };
-    let read = secret::read(reader, ("url", "url_file"), URL, fits)?;
+    let read = secret::read(reader, "url", "url_file", URL, fits)?;
     // It was parsed before, or it would not be here.
     Ok(read.and_then(|text| DatabaseUrl::parse(text.expose_secret()).ok()))
 }

@@ -6,10 +6,12 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use alloy::primitives::Address;
 use config_rs::{Value, ValueKind};
+use strum::IntoEnumIterator;
 
 use super::secret_url::RpcUrl;
 use super::units::{self, Sun, Wei};
@@ -77,19 +79,10 @@ pub(super) fn noun(value: &Value) -> &'static str {
 }
 
 fn as_text(value: &Value) -> Result<&str, String> {
-    match &value.kind {
-        ValueKind::String(text) if text.is_empty() => Err("is empty".to_owned()),
-        ValueKind::String(text) => Ok(text),
-        ValueKind::Nil
-        | ValueKind::Boolean(_)
-        | ValueKind::I64(_)
-        | ValueKind::I128(_)
-        | ValueKind::U64(_)
-        | ValueKind::U128(_)
-        | ValueKind::Float(_)
-        | ValueKind::Table(_)
-        | ValueKind::Array(_) => Err(format!("is {}", noun(value))),
+    if let ValueKind::String(text) = &value.kind {
+        return if text.is_empty() { Err("is empty".to_owned()) } else { Ok(text) };
     }
+    Err(format!("is {}", noun(value)))
 }
 
 /// A scalar as text, however it was written. Negative numbers keep their sign.
@@ -106,6 +99,16 @@ pub(super) fn as_scalar(value: &Value) -> Result<String, String> {
         | ValueKind::Table(_)
         | ValueKind::Array(_) => as_text(value).map(str::to_owned),
     }
+}
+
+/// One word of a closed list.
+pub(super) fn word<T>(problem: &'static str) -> Expected<T>
+where
+    T: IntoEnumIterator + Into<&'static str> + FromStr + 'static,
+{
+    let words = T::iter().map(|word| format!("\"{}\"", word.into()));
+    let expects = words.collect::<Vec<_>>().join(" or ");
+    Expected::of_text(expects, move |text| text.parse().map_err(|_| problem))
 }
 
 /// `true` or `false`.

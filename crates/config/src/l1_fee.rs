@@ -1,9 +1,11 @@
 //! The fee that a rollup takes beside gas for putting a transaction on the chain below it.
 
-use super::kinds::Expected;
+use super::kinds::{Expected, word};
+use strum::{EnumIter, EnumString, IntoStaticStr};
 
 /// The fee for data that a chain takes and that its gas price does not bound, if any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumIter, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum L1Fee {
     /// No. Arbitrum neither: it takes that fee as gas, which the estimate holds.
     None,
@@ -12,9 +14,5 @@ pub enum L1Fee {
 }
 
 pub(super) fn l1_fee() -> Expected<L1Fee> {
-    Expected::of_text("\"none\" or \"op\"", |text| match text {
-        "none" => Ok(L1Fee::None),
-        "op" => Ok(L1Fee::Op),
-        _ => Err("is neither"),
-    })
+    word("is neither")
 }

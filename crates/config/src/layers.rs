@@ -8,6 +8,7 @@ use config_rs::{Config, ConfigError, File, FileFormat, FileSourceString, Map, Va
 
 use super::faults::{Faults, Reported};
 use super::incumbent;
+use super::tree::{self, Walk};
 
 /// The first layer, and the only place where a default is written down.
 const DEFAULTS: &str = include_str!("../../../config/default.toml");
@@ -51,39 +52,17 @@ pub(super) fn merge(
 /// The paths of the keys in the text of a file that hold a secret themselves.
 pub(super) fn secrets_in(file: &str) -> Vec<String> {
     let source: File<FileSourceString, FileFormat> = File::from_str(file, FileFormat::Toml);
+    let Ok(mut tree) = Config::builder().add_source(source).build() else { return Vec::new() };
     let mut found = Vec::new();
-    if let Ok(tree) = Config::builder().add_source(source).build() {
-        walk(&tree.cache, "", &mut found);
-    }
+    tree::entries(&mut tree.cache, "", &mut |path, name, _| {
+        let below = tree::below(path, name);
+        if SECRET_KEYS.contains(&name) || below == SECRET_URL {
+            found.push(below);
+            return Walk::Past;
+        }
+        Walk::Inside
+    });
     found
-}
-
-fn walk(at: &Value, path: &str, found: &mut Vec<String>) {
-    match &at.kind {
-        ValueKind::Table(table) => {
-            for (key, value) in table {
-                let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                if SECRET_KEYS.contains(&key.as_str()) || below == SECRET_URL {
-                    found.push(below);
-                } else {
-                    walk(value, &below, found);
-                }
-            }
-        }
-        ValueKind::Array(parts) => {
-            for (place, part) in parts.iter().enumerate() {
-                walk(part, &format!("{path}[{place}]"), found);
-            }
-        }
-        ValueKind::Nil
-        | ValueKind::Boolean(_)
-        | ValueKind::I64(_)
-        | ValueKind::I128(_)
-        | ValueKind::U64(_)
-        | ValueKind::U128(_)
-        | ValueKind::Float(_)
-        | ValueKind::String(_) => {}
-    }
 }
 
 fn overlay(tree: &mut Value, environment: &Environment, faults: &Faults) {

@@ -6,7 +6,6 @@ mod callers;
 mod chain;
 mod database_url;
 mod faults;
-mod for_keys;
 mod http;
 mod incumbent;
 mod journal;
@@ -23,7 +22,10 @@ mod reader;
 mod replacement;
 mod secret;
 mod secret_url;
+mod signing;
+mod stores;
 mod traces;
+mod tree;
 mod units;
 mod webhook;
 
@@ -35,6 +37,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use alloy::primitives::B256;
+use strum::{EnumIter, EnumString, IntoStaticStr};
 use tracing_subscriber::EnvFilter;
 
 pub use asking::Asking;
@@ -46,18 +50,19 @@ pub use chain::{
 };
 pub use database_url::{DatabaseUrl, NotADatabaseUrl};
 pub use faults::{ConfigError, ConfigErrors};
-pub use for_keys::{ForKeys, TextForKeys, terms};
 pub use http::HttpConfig;
 pub use journal::{BackupPlan, JournalConfig, JournalPlace, JournalServer};
-pub use key_ref::{AwsSecret, GcpKey, KeyRef, KmsKey, TokenKey, VaultSecret};
-pub use keys::{
-    AwsConfig, AwsCredentialSource, GcpConfig, KeysConfig, Pkcs11Config, VaultConfig, VaultLogin,
-    VaultProof,
-};
+pub use key_ref::KeyRef;
+pub use keys::KeysConfig;
 pub use l1_fee::L1Fee;
 pub use policy::{PolicyConfig, TokenLimits};
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
+pub use signing::{SigningConfig, SigningText};
+pub use stores::{
+    AwsConfig, AwsCredentialSource, AwsSecret, Custody, GcpConfig, GcpKey, KmsKey, Pkcs11Config,
+    StoreName, StoredKey, TokenKey, VaultConfig, VaultLogin, VaultProof, VaultSecret,
+};
 pub use traces::TracesConfig;
 pub use units::{Sun, Wei};
 pub use webhook::WebhookConfig;
@@ -93,6 +98,8 @@ pub struct Config {
     pub webhook: Option<WebhookConfig>,
     /// Receiver of the spans of charges; none if they are not sent.
     pub traces: Option<TracesConfig>,
+    /// SHA-256 of the part that signing needs: a process that holds keys has to have read the same.
+    pub signing_digest: B256,
 }
 
 /// The settings for reaching nodes.
@@ -112,7 +119,8 @@ pub struct LogConfig {
 }
 
 /// The shape of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumIter, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum LogFormat {
     /// For people.
     Text,
@@ -131,7 +139,7 @@ impl Config {
             owner_only::check(&file).err()
         });
         let outcome =
-            text.and_then(|text| Self::read((&text, path), looseness, &environment, &faults));
+            text.and_then(|text| Self::read(&text, path, looseness, &environment, &faults));
         faults.settle(outcome)
     }
 
@@ -140,6 +148,12 @@ impl Config {
         const A_DAY: Duration = seconds(86_400);
         let all = self.chains.iter().map(|chain| chain.family.clock_tolerance());
         all.filter(|tolerance| *tolerance <= A_DAY).max().unwrap_or_default()
+    }
+
+    /// Returns true if a process of its own is to hold the keys that come into memory, and there are any.
+    pub fn splits_keys(&self) -> bool {
+        let mut keys = self.chains.iter().flat_map(|chain| chain.keys.all());
+        self.keys.split && keys.any(|(_, key)| !key.is_remote())
     }
 
     /// Reads the places of keystores from a configuration that may lack everything else: a key can be made before
@@ -187,18 +201,20 @@ impl Config {
     /// of the process nor any file other than the `secret_file`s that the text names.
     pub fn from_toml(text: &str, environment: &[(String, String)]) -> Result<Self, ConfigErrors> {
         let faults = Faults::default();
-        let outcome = Self::read((text, None), None, environment, &faults);
+        let outcome = Self::read(text, None, None, environment, &faults);
         faults.settle(outcome)
     }
 
     fn read(
-        (text, file): (&str, Option<&Path>),
+        text: &str,
+        file: Option<&Path>,
         looseness: Option<Looseness>,
         environment: &Environment,
         faults: &Faults,
     ) -> Result<Self, Reported> {
         let mut tree = layers::merge(text, environment, faults)?;
         places::start_at(file, &mut tree);
+        let signing_digest = signing::digest_of(tree.clone());
         TableReader::read_all(&tree, faults, |root| {
             let http = root.section("http", HttpConfig::read);
             let journal = root.section("journal", JournalPlace::read);
@@ -248,6 +264,7 @@ impl Config {
                 log: log?,
                 webhook: webhook?,
                 traces: traces?,
+                signing_digest,
             })
         })
     }
@@ -300,11 +317,7 @@ impl OutboundConfig {
 
 impl LogConfig {
     fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
-        let format = Expected::of_text("\"text\" or \"json\"", |text| match text {
-            "text" => Ok(LogFormat::Text),
-            "json" => Ok(LogFormat::Json),
-            _ => Err("is neither"),
-        });
+        let format = kinds::word("is neither");
         let directives =
             Expected::of_text("log directives such as \"info,engine=debug\"", |text| {
                 let parsed = EnvFilter::builder().parse(text);
@@ -338,7 +351,7 @@ pub fn certificates() -> impl Iterator<Item = (OsString, OsString)> {
 
 /// Returns true if a variable of the process concerns the Signer.
 fn is_ours(name: &str) -> bool {
-    layers::is_override(name) || incumbent::is_ours(name) || keys::is_of_a_store(name)
+    layers::is_override(name) || incumbent::is_ours(name) || keys::has_variable(name)
 }
 
 /// Returns the variables that the process was started with, as far as they are ours.

@@ -2,6 +2,7 @@
 //! means the same whatever directory a command is given in; without a file, at the working directory.
 
 use super::journal::USUAL_FILE;
+use super::tree::{self, Walk};
 use config_rs::{Value, ValueKind};
 use std::path::Path;
 
@@ -16,9 +17,38 @@ const KEY_FILE: &str = "file:";
 /// Has every path of a merged tree start where the configuration file is.
 pub(super) fn start_at(file: Option<&Path>, tree: &mut Value) {
     let home = file.and_then(Path::parent).filter(|home| !home.as_os_str().is_empty());
-    if let Some(home) = home {
-        state_the_journal(tree);
-        walk(tree, "", home);
+    let Some(home) = home else { return };
+    state_the_journal(tree);
+    tree::entries(tree, "", &mut |path, name, value| {
+        if is_path(path, name) {
+            tree::texts(value, &mut |text| start(text, home));
+        } else if path.starts_with("chain") && KEYS.contains(&name) {
+            tree::texts(value, &mut |text| {
+                if let Some(file) = text.strip_prefix(KEY_FILE) {
+                    let mut file = file.to_owned();
+                    start(&mut file, home);
+                    *text = format!("{KEY_FILE}{file}");
+                }
+            });
+        } else {
+            return Walk::Inside;
+        }
+        Walk::Past
+    });
+}
+
+fn is_path(path: &str, name: &str) -> bool {
+    PATHS.contains(&tree::below(path, name).as_str())
+        || ENDINGS.iter().any(|end| name.ends_with(end))
+}
+
+/// Has a relative path start at `home`.
+fn start(text: &mut String, home: &Path) {
+    if !text.is_empty()
+        && Path::new(text).is_relative()
+        && let Some(joined) = home.join(&*text).to_str()
+    {
+        joined.clone_into(text);
     }
 }
 
@@ -33,60 +63,9 @@ fn state_the_journal(tree: &mut Value) {
     }
 }
 
-fn walk(at: &mut Value, path: &str, home: &Path) {
-    let ValueKind::Table(table) = &mut at.kind else {
-        if let ValueKind::Array(parts) = &mut at.kind {
-            for part in parts {
-                walk(part, path, home);
-            }
-        }
-        return;
-    };
-    for (name, value) in table {
-        let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        if PATHS.contains(&below.as_str()) || ENDINGS.iter().any(|end| name.ends_with(end)) {
-            each_text(value, &|text| joined(home, text));
-        } else if KEYS.contains(&name.as_str()) && path.starts_with("chain") {
-            each_text(value, &|text| {
-                text.strip_prefix(KEY_FILE)
-                    .and_then(|file| joined(home, file))
-                    .map(|file| KEY_FILE.to_owned() + &file)
-            });
-        } else {
-            walk(value, &below, home);
-        }
-    }
-}
-
-/// Replaces every text at a key for which there is another.
-fn each_text(at: &mut Value, another: &impl Fn(&str) -> Option<String>) {
-    match &mut at.kind {
-        ValueKind::String(text) => {
-            if let Some(changed) = another(text) {
-                *text = changed;
-            }
-        }
-        ValueKind::Array(parts) => parts.iter_mut().for_each(|part| each_text(part, another)),
-        ValueKind::Nil
-        | ValueKind::Boolean(_)
-        | ValueKind::I64(_)
-        | ValueKind::I128(_)
-        | ValueKind::U64(_)
-        | ValueKind::U128(_)
-        | ValueKind::Float(_)
-        | ValueKind::Table(_) => {}
-    }
-}
-
-/// A relative path from `home` on; none for an absolute one, and for what is no path.
-fn joined(home: &Path, text: &str) -> Option<String> {
-    let is_relative = !text.is_empty() && Path::new(text).is_relative();
-    is_relative.then(|| home.join(text).to_str().map(str::to_owned)).flatten()
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::{Config, FamilyConfig, TextForKeys};
+    use crate::{Config, FamilyConfig, SigningText};
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
@@ -120,7 +99,7 @@ mod tests {
         let FamilyConfig::Evm(_) = &config.chains[0].family else { panic!("{config:?}") };
         let named = format!("{:?}", config.chains[0].keys);
         assert!(named.contains(&format!("{}/keys/a", room.path().display())), "{named}");
-        let held = TextForKeys::load(Some(&file)).unwrap().text;
+        let held = SigningText::load(Some(&file)).unwrap().text;
         assert!(held.contains(&format!("\"file:{}/keys/a\"", room.path().display())), "{held}");
     }
 

@@ -111,24 +111,15 @@ impl<'t> TableReader<'t> {
         kind: &Expected<T>,
     ) -> Result<Vec<T>, Reported> {
         let Some((path, value)) = self.find(key) else { return Ok(Vec::new()) };
-        let parts: Vec<Value> = match &value.kind {
-            ValueKind::Array(parts) => parts.clone(),
-            ValueKind::String(text) if text.split_whitespace().count() > 1 => {
-                let part =
-                    |part: &str| Value::new(value.origin().map(str::to_owned).as_ref(), part);
-                text.split_whitespace().map(part).collect()
-            }
-            ValueKind::String(_)
-            | ValueKind::Nil
-            | ValueKind::Boolean(_)
-            | ValueKind::I64(_)
-            | ValueKind::I128(_)
-            | ValueKind::U64(_)
-            | ValueKind::U128(_)
-            | ValueKind::Float(_)
-            | ValueKind::Table(_) => {
-                return self.optional(key, kind).map(|read| read.into_iter().collect());
-            }
+        let parts: Vec<Value> = if let ValueKind::Array(parts) = &value.kind {
+            parts.clone()
+        } else if let ValueKind::String(text) = &value.kind
+            && text.split_whitespace().count() > 1
+        {
+            let origin = value.origin().map(str::to_owned);
+            text.split_whitespace().map(|part| Value::new(origin.as_ref(), part)).collect()
+        } else {
+            return self.optional(key, kind).map(|read| read.into_iter().collect());
         };
         let read = parts.iter().enumerate().map(|(place, part)| {
             (kind.parse)(part).map_err(|why| {

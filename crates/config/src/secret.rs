@@ -12,7 +12,8 @@ use std::{fs, io};
 /// says what it must look like, and `accept` judges it.
 pub(super) fn read<T: 'static>(
     reader: &mut TableReader<'_>,
-    (key, file_key): (&'static str, &'static str),
+    key: &'static str,
+    file_key: &'static str,
     expects: &str,
     accept: impl Fn(&str) -> Result<T, String> + Clone + 'static,
 ) -> Result<Option<T>, Reported> {

@@ -28,7 +28,7 @@ impl WebhookConfig {
             secret.map_err(|fault| fault.to_string())
         };
         let expects = "a secret of Standard Webhooks: whsec_ and base64";
-        let secret = secret::read(reader, ("secret", "secret_file"), expects, read);
+        let secret = secret::read(reader, "secret", "secret_file", expects, read);
         let secret = secret.and_then(|read| {
             read.ok_or_else(|| reader.fault("secret", "missing; set secret, or secret_file"))
         });

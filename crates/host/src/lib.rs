@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 pub mod clock;
+pub mod confinement;
 pub mod owner_only;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod tls;

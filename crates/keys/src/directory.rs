@@ -11,8 +11,11 @@ use alloy::primitives::Address;
 use secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
 
+use super::error::KeyError;
 use super::keystore::{self, Chance, KeystoreError};
-use super::{Key, KeyError, Secret, private_file, scrub_stack, source};
+use super::local::LocalKey;
+use super::private_file;
+use super::secret::{Secret, scrub_stack};
 
 /// Longest keystore and longest password, in bytes.
 const KEYSTORE_LIMIT: usize = 64 * 1024;
@@ -57,7 +60,7 @@ pub(super) fn generate_with_cost(
     password: &SecretString,
     log_n: u8,
 ) -> Result<Address, KeyError> {
-    let mut secret: Secret = Box::new(Zeroizing::new([0; 32]));
+    let mut secret = Secret::empty();
     getrandom::getrandom(secret.as_mut_slice())
         .map_err(|_| KeyError::NoRandomness { key: name.to_owned() })?;
     store(directory, name, &secret, password, log_n)
@@ -110,7 +113,7 @@ pub(super) fn open(directory: &Path, name: &str, key: &str) -> Result<Secret, Ke
             KeyError::WrongPassword { key: key(), path: path.clone(), password_path }
         }
     })?;
-    let actual = Key::from_secret(&secret, &key())?.address();
+    let actual = LocalKey::unchecked(&secret, &key())?.address();
     match keystore::stated_address(&json) {
         Some(stated) if stated != actual => {
             Err(KeyError::OtherAddress { key: key(), path, stated, actual })
@@ -128,7 +131,7 @@ pub(super) fn import_with_cost(
     log_n: u8,
 ) -> Result<Address, KeyError> {
     #[expect(clippy::disallowed_methods, reason = "the way into the keystore")]
-    let secret = source::decode(key_hex.expose_secret().as_bytes())
+    let secret = Secret::from_hex(key_hex.expose_secret().as_bytes())
         .ok_or_else(|| KeyError::NotAKey { key: name.to_owned() })?;
     store(directory, name, &secret, password, log_n)
 }
@@ -148,7 +151,7 @@ fn store(
     if !(1..=PASSWORD_LIMIT).contains(&password.len()) {
         return Err(KeyError::BadPassword { key: key() });
     }
-    let address = Key::from_secret(secret, name)?.address();
+    let address = LocalKey::unchecked(secret, name)?.address();
     // a cost that scrypt does not take would be a fault of ours, and is reported as no key made
     let json = keystore::seal(secret, address, password, draw(name)?, log_n)
         .ok_or_else(|| KeyError::NotAKey { key: key() })?;

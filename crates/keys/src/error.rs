@@ -4,9 +4,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::apart::ApartFault;
 use super::store_fault::{StoreError, StoreFault};
 use alloy::primitives::Address;
+use policy::Refusal;
 use thiserror::Error;
 
 /// Why a key could not be loaded, imported or listed. Every variant means: nothing was signed, and
@@ -174,10 +174,15 @@ pub enum KeyError {
     #[expect(missing_docs, reason = "the message says what each field is")]
     NotPinned { key: String, stated: Address, actual: Address },
 
+    /// The settings of its store are missing.
+    #[error("{key}: {what}")]
+    #[expect(missing_docs, reason = "the message says what each field is")]
+    NotDescribed { key: String, what: &'static str },
+
     /// The process that holds the keys did not open it.
     #[error("{said}")]
     #[expect(missing_docs, reason = "the message says what each field is")]
-    Apart { said: String },
+    NotOpened { said: String },
 
     /// There is no process that holds the keys.
     #[error(
@@ -185,7 +190,7 @@ pub enum KeyError {
          keys.split = false to hold them in this one"
     )]
     #[expect(missing_docs, reason = "the message says what each field is")]
-    NotApart { why: io::Error },
+    NoProcess { why: io::Error },
 
     /// The process is ending.
     #[error("{key}: opening it was interrupted; start again")]
@@ -222,10 +227,43 @@ pub enum SignError {
     },
     /// The process that holds the key gave none.
     #[error("the key of {address}: {why}")]
-    Apart {
+    Process {
         /// The address that should have signed.
         address: Address,
         /// The reason.
-        why: ApartFault,
+        why: ProcessFault,
     },
+}
+
+/// Why the other process gave no signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ProcessFault {
+    /// It has ended.
+    #[error("the process that holds the key has ended; the Signer ends too, to be started again")]
+    Gone,
+    /// It does not answer.
+    #[error("the process that holds the key does not answer; the Signer ends, to be started again")]
+    Silent,
+    /// It tried, and the key gave no signature.
+    #[error("the key gave none; do not use this machine for signing")]
+    Failed,
+    /// The batch is too large to be shown to it.
+    #[error(
+        "the batch is too large to be shown to the process that holds the key: post smaller ones"
+    )]
+    TooLong,
+    /// There is nothing that would show it that the batch was approved once.
+    #[error("no attempt of the batch was signed before")]
+    NothingBefore,
+}
+
+/// Why there is no signature. None has left the keys.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NotSigned {
+    /// The process that holds the key refuses it by its own copy of the policy.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// There is none.
+    #[error(transparent)]
+    Failed(#[from] SignError),
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::Secret;
+use super::secret::Secret;
 
 /// log2 of scrypt's N in what we write: 256 MiB and about a second for every guess.
 pub(super) const LOG_N: u8 = 18;
@@ -176,7 +176,8 @@ pub(super) fn open(json: &[u8], password: &[u8]) -> Result<Secret, KeystoreError
     if derived.mac(&ciphertext) != mac {
         return Err(KeystoreError::WrongPassword);
     }
-    let mut secret: Secret = Box::new(Zeroizing::new(ciphertext));
+    let mut secret = Secret::empty();
+    secret.as_mut_slice().copy_from_slice(&ciphertext);
     derived.apply(&iv, secret.as_mut_slice());
     Ok(secret)
 }

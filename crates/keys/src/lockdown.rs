@@ -1,8 +1,7 @@
 //! Takes from a process that holds keys whatever it does not need to sign: no file, no network, no other
 //! process, for all of its threads and for good.
 //!
-//! A call that is not on the list fails with "not permitted", and harms nobody: a library that asks for something
-//! new does not end a Signer. There is no call left that takes a path or makes a socket, so nothing of files or
+//! There is no call left that takes a path or makes a socket, so nothing of files or
 //! networks is left for another mechanism (Landlock, namespaces) to forbid.
 
 /// Locks the process down. Otherwise tells what is missing.
@@ -19,11 +18,7 @@ pub fn lock_down() -> Result<(), String> {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-        SeccompRule, apply_filter_all_threads,
-    };
-    use std::collections::BTreeMap;
+    use host::confinement::CallFilter;
     use std::error::Error;
 
     /// The calls of threads that read and write open files, compute, and wait for each other.
@@ -62,19 +57,12 @@ mod linux {
     const WITHOUT_EXEC: [i64; 2] = [libc::SYS_mmap, libc::SYS_mprotect];
 
     pub(super) fn lock_down() -> Result<(), Box<dyn Error>> {
-        Ok(apply_filter_all_threads(&filter()?)?)
-    }
-
-    fn filter() -> Result<BpfProgram, Box<dyn Error>> {
         let exec = u64::try_from(libc::PROT_EXEC)?;
-        let (dword, masked) = (SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(exec));
-        let no_exec = SeccompCondition::new(2, dword, masked, 0)?;
-        let no_exec = SeccompRule::new(vec![no_exec])?;
-        let mut rules: BTreeMap<i64, Vec<SeccompRule>> = NEEDED.map(|call| (call, vec![])).into();
-        rules.extend(WITHOUT_EXEC.map(|call| (call, vec![no_exec.clone()])));
-        let refused = SeccompAction::Errno(u32::try_from(libc::EPERM)?);
-        let here = std::env::consts::ARCH.try_into()?;
-        Ok(SeccompFilter::new(rules, refused, SeccompAction::Allow, here)?.try_into()?)
+        let mut calls = CallFilter::allowing(&NEEDED)?;
+        for call in WITHOUT_EXEC {
+            calls = calls.and_memory(call, exec, 0)?;
+        }
+        calls.limit_process()
     }
 }
 
@@ -90,13 +78,8 @@ mod tests {
 
     #[test]
     fn a_process_that_is_locked_down_reads_no_file_reaches_nobody_and_starts_nothing() {
-        // in a process of its own: it cannot be undone
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "lockdown::tests::locked_down", "--test-threads=1"])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&child.stdout);
-        assert!(child.status.success() && said.contains("1 passed"), "{said}");
+        // It cannot be undone.
+        host::testing::run_alone("lockdown::tests::locked_down", |_| {}).unwrap();
     }
 
     #[test]
@@ -114,7 +97,7 @@ mod tests {
             File::open("/dev/null").map(drop).unwrap_err().kind()
         });
         begun.recv().unwrap();
-        crate::harden_process().unwrap();
+        host::confinement::harden_process().unwrap();
         lock_down().unwrap();
         tell.send(()).unwrap();
         assert_eq!(other.join().unwrap(), ErrorKind::PermissionDenied);

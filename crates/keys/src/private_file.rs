@@ -9,17 +9,13 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::KeyError;
+use super::error::KeyError;
 use host::owner_only::{self, Looseness};
 
 /// Reads a file of at most `limit_bytes`, after checking on the open file that it is a regular
 /// one, belongs to this user or root, and is closed to everybody else; only a file of root's may be
 /// read by its group. Links are followed, so it is their target that is checked.
-pub(super) fn read(
-    path: &Path,
-    key: &str,
-    limit_bytes: usize,
-) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+pub fn read(path: &Path, key: &str, limit_bytes: usize) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let unreadable =
         |source| KeyError::Unreadable { key: key.to_owned(), path: path.into(), source };
     // not blocking: a FIFO in place of the file must not hang the start
@@ -56,7 +52,7 @@ fn check(file: &fs::Metadata, path: &Path, key: &str) -> Result<(), KeyError> {
 }
 
 /// Without the one line end that an editor or `echo` leaves.
-pub(super) fn without_newline(text: &[u8]) -> &[u8] {
+pub fn without_newline(text: &[u8]) -> &[u8] {
     text.strip_suffix(b"\r\n").or_else(|| text.strip_suffix(b"\n")).unwrap_or(text)
 }
 

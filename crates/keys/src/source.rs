@@ -11,9 +11,11 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserializer as _;
 use serde::de::{Error as _, MapAccess, Visitor};
 use tracing::warn;
-use zeroize::Zeroizing;
 
-use super::{KeyError, Secret, directory, private_file};
+use super::error::KeyError;
+use super::local::{LocalKey, TestKeys};
+use super::secret::{Secret, scrub_stack};
+use super::{directory, private_file};
 
 /// Longest key file: 66 characters and generous white space, in bytes.
 const KEY_FILE_LIMIT: usize = 256;
@@ -47,13 +49,31 @@ pub enum KeySource {
 }
 
 impl KeySource {
+    /// Loads the key, and consumes its source so that its text is wiped too.
+    ///
+    /// `path` is the operator's name for the key (`chains.139.key`); every error starts with it.
+    ///
+    /// Blocks: opening a keystore takes about a second and 256 MiB. Call it before the runtime
+    /// starts, or on a thread that may block.
+    pub fn load(self, path: &str, test_keys: TestKeys) -> Result<LocalKey, KeyError> {
+        let loaded = self.load_unscrubbed(path, test_keys);
+        drop(self);
+        scrub_stack();
+        loaded
+    }
+
+    #[inline(never)]
+    fn load_unscrubbed(&self, path: &str, test_keys: TestKeys) -> Result<LocalKey, KeyError> {
+        LocalKey::of(&self.read(path)?, path, test_keys)
+    }
+
     /// Reads the 32 bytes; whether they are a key is not looked at.
-    pub(super) fn read(&self, key: &str) -> Result<Secret, KeyError> {
+    fn read(&self, key: &str) -> Result<Secret, KeyError> {
         match self {
             Self::Keystore { directory, name } => directory::open(directory, name, key),
             Self::File { path } => {
                 let text = private_file::read(path, key, KEY_FILE_LIMIT)?;
-                decode(&text).ok_or_else(|| KeyError::NotAKey { key: key.to_owned() })
+                Secret::from_hex(&text).ok_or_else(|| KeyError::NotAKey { key: key.to_owned() })
             }
             Self::Env { json_or_hex, platform_chain_id } => {
                 warn_of_environment();
@@ -78,7 +98,7 @@ fn from_environment(value: &str, platform_chain_id: u32, key: &str) -> Result<Se
     let key = || key.to_owned();
     let value = value.trim_ascii();
     if !value.starts_with('{') {
-        return decode(value.as_bytes()).ok_or_else(|| KeyError::NotAKey { key: key() });
+        return Secret::from_hex(value.as_bytes()).ok_or_else(|| KeyError::NotAKey { key: key() });
     }
     let mut json = serde_json::Deserializer::from_str(value);
     let found = json
@@ -88,20 +108,11 @@ fn from_environment(value: &str, platform_chain_id: u32, key: &str) -> Result<Se
         .map_err(|_| KeyError::NotAMap { key: key(), platform_chain_id })?;
     match found {
         KeyFound::Once(hex) => {
-            decode(hex.as_bytes()).ok_or_else(|| KeyError::NotAKey { key: key() })
+            Secret::from_hex(hex.as_bytes()).ok_or_else(|| KeyError::NotAKey { key: key() })
         }
         KeyFound::Never => Err(KeyError::NotInMap { key: key(), platform_chain_id }),
         KeyFound::Twice => Err(KeyError::TwiceInMap { key: key(), platform_chain_id }),
     }
-}
-
-/// Hex to bytes, straight into a buffer that is wiped. White space around it does not count.
-pub(super) fn decode(text: &[u8]) -> Option<Secret> {
-    let text = text.trim_ascii();
-    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
-    let mut secret: Secret = Box::new(Zeroizing::new([0; 32]));
-    hex::decode_to_slice(digits, secret.as_mut_slice()).ok()?;
-    Some(secret)
 }
 
 /// The entries of one chain in a map of keys. Borrows from the text: nothing is copied.

@@ -50,7 +50,7 @@ impl StoreFault {
     }
 
     /// Returns the fault that an HTTP status of failure means, if nothing else tells.
-    pub(super) fn of_status(status: u16) -> Self {
+    pub fn of_status(status: u16) -> Self {
         match status {
             401 | 403 => Self::Denied,
             429 => Self::Busy,
@@ -75,7 +75,7 @@ impl StoreFault {
     /// Returns true if a process may start despite the fault: the configuration can be right all the same. After a
     /// refused PIN the process has to start: its supervisor would otherwise start it again, and each start would
     /// try the PIN.
-    pub(super) fn may_pass(self) -> bool {
+    pub fn may_pass(self) -> bool {
         match self {
             Self::Unreachable
             | Self::Silent

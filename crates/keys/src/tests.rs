@@ -2,8 +2,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use alloy::primitives::{U256, address, keccak256};
-use futures_util::FutureExt as _;
+use alloy::primitives::{Address, B256, Signature, U256, address, keccak256};
 use proptest::prelude::*;
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -40,26 +39,25 @@ impl Room {
         directory::import_with_cost(self.path(), name, &key.into(), &password.into(), 4)
     }
 
-    fn load(&self, name: &str) -> Result<Key, KeyError> {
+    fn load(&self, name: &str) -> Result<LocalKey, KeyError> {
         load(KeySource::Keystore { directory: self.path().into(), name: name.to_owned() })
     }
 }
 
-fn load(source: KeySource) -> Result<Key, KeyError> {
-    Key::load(source, "chains.139.key", false)
+fn load(source: KeySource) -> Result<LocalKey, KeyError> {
+    source.load("chains.139.key", TestKeys::Refused)
 }
 
-fn file(path: PathBuf) -> Result<Key, KeyError> {
+fn file(path: PathBuf) -> Result<LocalKey, KeyError> {
     load(KeySource::File { path })
 }
 
-fn env(value: &str) -> Result<Key, KeyError> {
+fn env(value: &str) -> Result<LocalKey, KeyError> {
     load(KeySource::Env { json_or_hex: SecretString::from(value), platform_chain_id: 139 })
 }
 
-/// A key that is here waits for nothing.
-fn sign(key: &Key, digest: B256) -> Signature {
-    key.sign_digest(digest).now_or_never().unwrap().unwrap()
+fn sign(key: &LocalKey, digest: B256) -> Signature {
+    key.sign_digest(digest).unwrap()
 }
 
 fn ours() -> Address {
@@ -69,7 +67,7 @@ fn ours() -> Address {
 #[test]
 fn a_known_key_has_its_known_address_and_signature() {
     let source = KeySource::Env { json_or_hex: ANVIL.into(), platform_chain_id: 31_337 };
-    let key = Key::load(source, "chains.1.key", true).unwrap();
+    let key = source.load("chains.1.key", TestKeys::Allowed).unwrap();
     assert_eq!(key.address(), ANVIL_ADDRESS);
     // another implementation of RFC 6979 (plain Python integers) gives the same r, s and parity
     let signature = sign(&key, keccak256("charge"));
@@ -80,8 +78,8 @@ fn a_known_key_has_its_known_address_and_signature() {
 fn a_debug_print_shows_the_address_only() {
     let source = KeySource::Env { json_or_hex: ANVIL.into(), platform_chain_id: 1 };
     assert!(!format!("{source:?}").contains("ac0974"));
-    let key = Key::load(source, "k", true).unwrap();
-    assert_eq!(format!("{key:?}"), format!("Key {{ address: {ANVIL_ADDRESS:?}, .. }}"));
+    let key = source.load("k", TestKeys::Allowed).unwrap();
+    assert_eq!(format!("{key:?}"), format!("LocalKey {{ address: {ANVIL_ADDRESS:?}, .. }}"));
 }
 
 #[test]
@@ -192,7 +190,7 @@ fn published_keys_sign_on_test_chains_only() {
     for text in published {
         assert!(matches!(env(text), Err(KeyError::TestKey { .. })), "{text}");
         let source = KeySource::Env { json_or_hex: text.into(), platform_chain_id: 1 };
-        assert!(Key::load(source, "k", true).is_ok(), "{text}");
+        assert!(source.load("k", TestKeys::Allowed).is_ok(), "{text}");
     }
 }
 
@@ -310,7 +308,7 @@ proptest! {
     #[test]
     fn every_signature_is_low_and_leads_back(secret in any::<[u8; 32]>(), digest in any::<[u8; 32]>()) {
         let source = KeySource::Env { json_or_hex: hex::encode(secret).into(), platform_chain_id: 1 };
-        let Ok(key) = Key::load(source, "k", true) else { return Ok(()) };
+        let Ok(key) = source.load("k", TestKeys::Allowed) else { return Ok(()) };
         let digest = B256::from(digest);
         let signature = sign(&key, digest);
         let half = U256::from_str_radix(SECP256K1_ORDER, 16).unwrap().wrapping_shr(1);

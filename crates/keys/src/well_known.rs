@@ -4,7 +4,7 @@
 
 use alloy::primitives::{Address, address};
 
-use super::Secret;
+use super::secret::Secret;
 
 /// Accounts that development tools create the same everywhere: on a real chain, whatever they hold
 /// is taken within seconds.
@@ -59,6 +59,7 @@ const PUBLISHED: [Address; 41] = [
 /// Returns true if the key is published with a development tool, or is one that people type: a number below 2^64,
 /// or one byte repeated.
 pub(super) fn is_published(secret: &Secret, address: Address) -> bool {
+    let secret = secret.as_slice();
     let (high, _) = secret.split_at(24);
     let small = high.iter().all(|byte| *byte == 0);
     let repeated = secret.iter().zip(secret.iter().skip(1)).all(|(a, b)| a == b);

@@ -10,7 +10,10 @@ use alloy::signers::k256::ecdsa::{Signature, SigningKey};
 use alloy::signers::k256::sha2::Sha256;
 use alloy::signers::local::PrivateKeySigner;
 use async_trait::async_trait;
-use keys::{Key, KeyError, KeyPlace, KeySource, OpenKeys, SigningStore, StoreError, StoreFault};
+use config::{FamilyConfig, KeyRef};
+use keys::{
+    Key, KeyError, KeySource, NamedKey, OpenKeys, RemoteKey, SigningStore, StoreError, StoreFault,
+};
 use std::fmt;
 use std::future::pending;
 use std::time::Duration;
@@ -47,29 +50,23 @@ impl fmt::Debug for Stores {
 
 #[async_trait]
 impl OpenKeys for Stores {
-    async fn open(
-        &self,
-        place: KeyPlace,
-        config_path: &str,
-        allow_test_keys: bool,
-    ) -> Result<Key, KeyError> {
-        let KeyPlace::Here(KeySource::File { path }) = place else {
-            panic!("the configuration names no other")
-        };
+    async fn open(&self, named: NamedKey<'_>) -> Result<Key, KeyError> {
+        let KeyRef::File(path) = named.key else { panic!("the configuration names no other") };
         let place = NAMES.iter().position(|name| path.ends_with(name));
         let held = biller(place.expect("it is one of theirs"));
         let json_or_hex = alloy::hex::encode(held.to_bytes()).into();
         let source = KeySource::Env { json_or_hex, platform_chain_id: 1 };
-        let key = Key::load(source, config_path, allow_test_keys)?;
+        let key = source.load(&named.path, named.test_keys())?;
         if !self.world.lock().scene.elsewhere {
-            return Ok(key);
+            return Ok(key.into());
         }
         let address = key.address();
-        // A chain may have another number than it began with.
-        let evm = config_path.starts_with("chains.13") || config_path.starts_with("chains.14");
-        let side = if evm { Side::Evm } else { Side::Tron };
+        let side = match named.chain.family {
+            FamilyConfig::Evm(_) => Side::Evm,
+            FamilyConfig::Tvm(_) => Side::Tron,
+        };
         let store = Store { stores: self.clone(), side, key: held };
-        Key::elsewhere(Box::new(store), address, config_path).await
+        Ok(RemoteKey::open(Box::new(store), address, &named.path).await?.into())
     }
 }
 

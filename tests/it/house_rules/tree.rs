@@ -7,8 +7,18 @@ use std::path::{Path, PathBuf};
 const CODE: [&str; 6] = ["src", "tests", "examples", "crates", "merchant", "sandbox"];
 
 /// The crates of the program, each after those that it depends on.
-pub(super) const CRATES: [&str; 11] = [
-    "billing", "host", "spans", "config", "policy", "contract", "node", "keys", "journal", "chain",
+pub(super) const CRATES: [&str; 12] = [
+    "billing",
+    "host",
+    "spans",
+    "config",
+    "policy",
+    "contract",
+    "node",
+    "keys",
+    "key-stores",
+    "journal",
+    "chain",
     "engine",
 ];
 

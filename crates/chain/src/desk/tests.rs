@@ -9,7 +9,7 @@ use billing::{Charge, Entry, Item, Period, PlatformChainId, Scalar, Values};
 use config::Config;
 use contract::Computed;
 use host::clock::Clock;
-use keys::KeySource;
+use keys::{KeySource, TestKeys};
 use tron_primitives::transaction::{RefBlock, Unsigned as TronUnsigned};
 
 const CONTRACT: Address = address!("5FbDB2315678afecb367f032d93F642f64180aa3");
@@ -47,7 +47,7 @@ fn profile(chain: &ChainConfig) -> Profile {
 
 fn desk_of(byte: &str, chain: &ChainConfig) -> Desk {
     let source = KeySource::Env { json_or_hex: byte.repeat(32).into(), platform_chain_id: 139 };
-    let key = Key::load(source, "chains.139.key", true).unwrap();
+    let key = source.load("chains.139.key", TestKeys::Allowed).unwrap();
     Desk::new(
         chain,
         Arc::new(profile(chain)),

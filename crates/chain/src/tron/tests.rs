@@ -20,7 +20,7 @@ mod vectors;
 
 use super::*;
 use alloy::primitives::Address;
-use keys::{Key, KeySource};
+use keys::{Key, KeySource, TestKeys};
 use node::{Double, account, client, client_of, serving};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ fn recorded(file: &str) -> Value {
 
 fn key(hex: &str) -> Arc<Key> {
     let source = KeySource::Env { json_or_hex: hex.to_owned().into(), platform_chain_id: 1 };
-    Arc::new(Key::load(source, "chains.1.key", true).unwrap())
+    Arc::new(source.load("chains.1.key", TestKeys::Allowed).unwrap().into())
 }
 
 /// One question to a node and its answer.

@@ -49,7 +49,8 @@ impl ChainKeys {
 
     pub(super) fn read(
         reader: &mut TableReader<'_>,
-        (family, variable): (Family, &'static str),
+        family: Family,
+        variable: &'static str,
         environment: &Environment,
     ) -> Result<Self, Reported> {
         let kind = key_ref(family, variable, environment);

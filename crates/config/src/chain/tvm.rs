@@ -200,7 +200,7 @@ impl TvmNode {
         let full = reader.get("full", &rpc_url());
         let solidity = reader.get("solidity", &rpc_url());
         let jsonrpc = reader.optional("jsonrpc", &rpc_url());
-        let api_key = secret::read(reader, ("api_key", "api_key_file"), API_KEY, accept);
+        let api_key = secret::read(reader, "api_key", "api_key_file", API_KEY, accept);
         Ok(Self { full: full?, solidity: solidity?, jsonrpc: jsonrpc?, api_key: api_key? })
     }
 }

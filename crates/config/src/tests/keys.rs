@@ -9,38 +9,32 @@ fn a_key_may_be_in_a_store_and_then_it_is_said_whose_it_has_to_be() {
     };
     let whose = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
     let arn = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab";
-    let Ok(KeyRef::Vault(secret, address)) = read(&format!("vault:kv/a/b-1#key@{whose}"), &[])
-    else {
-        panic!("it is one")
+    let stored = |text: String| match read(&format!("{text}@{whose}"), &[]) {
+        Ok(KeyRef::Store(key)) if key.address.to_string() == whose => (key.name, key.custody),
+        other => panic!("{other:?}"),
     };
     let [mount, path, field] = ["kv", "a/b-1", "key"].map(str::to_owned);
-    assert_eq!((secret, address.to_string().as_str()), (VaultSecret { mount, path, field }, whose));
-    let Ok(KeyRef::AwsKms(key, _)) = read(&format!("awskms:{arn}@{whose}"), &[]) else {
-        panic!("it is one")
-    };
-    assert_eq!((key.arn.as_str(), key.region.as_str()), (arn, "eu-central-1"));
+    let name = StoreName::Vault(VaultSecret { mount, path, field });
+    assert_eq!(stored("vault:kv/a/b-1#key".to_owned()), (name, Custody::Exports));
+    let region = "eu-central-1".to_owned();
+    let name = StoreName::AwsKms(KmsKey { arn: arn.to_owned(), region: region.clone() });
+    assert_eq!(stored(format!("awskms:{arn}")), (name, Custody::Signs));
     let secret = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:signer/b@1-a1B2c3";
     for (named, field) in [(secret.to_owned(), None), (format!("{secret}#key"), Some("key"))] {
-        let Ok(KeyRef::AwsSecret(read, _)) = read(&format!("awssecret:{named}@{whose}"), &[])
-        else {
-            panic!("it is one")
-        };
-        assert_eq!((read.arn.as_str(), read.region.as_str()), (secret, "eu-central-1"));
-        assert_eq!(read.field.as_deref(), field);
+        let field = field.map(str::to_owned);
+        let name = AwsSecret { arn: secret.to_owned(), region: region.clone(), field };
+        let name = StoreName::AwsSecret(name);
+        assert_eq!(stored(format!("awssecret:{named}")), (name, Custody::Exports));
     }
     let version = "projects/p-1/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
-    let Ok(KeyRef::GcpKms(key, _)) = read(&format!("gcpkms:{version}@{whose}"), &[]) else {
-        panic!("it is one")
-    };
-    assert_eq!(key.0, version);
+    let name = StoreName::GcpKms(GcpKey(version.to_owned()));
+    assert_eq!(stored(format!("gcpkms:{version}")), (name, Custody::Signs));
     for (named, key) in [
         ("billing key", TokenKey::Label("billing key".to_owned())),
         ("id=01aB", TokenKey::Id(vec![1, 0xab])),
     ] {
-        let Ok(KeyRef::Pkcs11(read, _)) = read(&format!("pkcs11:{named}@{whose}"), &[]) else {
-            panic!("it is one")
-        };
-        assert_eq!(read, key);
+        let name = StoreName::Pkcs11(key);
+        assert_eq!(stored(format!("pkcs11:{named}")), (name, Custody::Signs));
     }
     let systemd = [("CREDENTIALS_DIRECTORY", "/run/credentials/signer.service")];
     let Ok(KeyRef::File(path)) = read("credential:billing", &systemd) else { panic!("it is one") };

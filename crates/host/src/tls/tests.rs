@@ -38,7 +38,8 @@ impl Room {
         set_permissions(self.path(name), Permissions::from_mode(mode)).unwrap();
     }
 
-    fn holds(&self, (certificate, key): &(String, String)) {
+    fn holds(&self, made: &(String, String)) {
+        let (certificate, key) = made;
         self.write("certificate", certificate, 0o644);
         self.write("key", key, 0o600);
     }

@@ -8,6 +8,8 @@ use std::os::unix::fs::FileExt as _;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::secret::scrub_stack;
+use zeroize::Zeroizing;
 
 /// A key that is in memory only while it is written out: what stays is the key under a mask, so
 /// that the search does not find itself.

@@ -9,7 +9,7 @@ use billing::{
 use config::{BillingConfig, PolicyConfig};
 use contract::Profile;
 use futures_util::FutureExt as _;
-use keys::{Key, KeySource};
+use keys::{Key, KeySource, TestKeys};
 use policy::{Policy, Unsigned as _};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const CALL: &str = "collect(uint64 subscribeId)";
 fn key(byte: &str) -> Arc<Key> {
     let json_or_hex = byte.repeat(32).into();
     let source = KeySource::Env { json_or_hex, platform_chain_id: 1 };
-    Arc::new(Key::load(source, "chains.1.key", true).unwrap())
+    Arc::new(source.load("chains.1.key", TestKeys::Allowed).unwrap().into())
 }
 
 fn profile() -> Profile {

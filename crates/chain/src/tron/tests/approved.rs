@@ -5,7 +5,7 @@ use billing::{AttemptKind, Family, PlatformChainId};
 use config::PolicyConfig;
 use futures_util::FutureExt as _;
 use keys::Key;
-use policy::{Approved, Data, Intent, Meant, Policy};
+use policy::{Data, Intent, Meant, Policy};
 use std::convert::Infallible;
 
 /// Bytes that were recorded. They call contracts of others: to the policy they are told as doing nothing.
@@ -37,7 +37,8 @@ impl policy::Unsigned for Recorded {
     }
 }
 
-fn approved(raw_data: Vec<u8>, signer: Address) -> Approved<Recorded> {
+pub(super) fn signed(raw_data: Vec<u8>, key: &Key) -> (Signature, B256) {
+    let signer = key.address();
     let policy = Policy {
         chain: PlatformChainId(195),
         family: Family::Tvm,
@@ -57,10 +58,6 @@ fn approved(raw_data: Vec<u8>, signer: Address) -> Approved<Recorded> {
         earlier: None,
         cost: U256::ZERO,
     };
-    policy.approve(Recorded { raw_data, signer }, &nothing).unwrap()
-}
-
-pub(super) fn signed(raw_data: Vec<u8>, key: &Key) -> (Signature, B256) {
-    let approved = approved(raw_data, key.address());
-    (key.sign(&approved).now_or_never().unwrap().unwrap(), approved.digest())
+    let approved = policy.approve(Recorded { raw_data, signer }, &nothing).unwrap();
+    (key.sign(&approved, &nothing).now_or_never().unwrap().unwrap(), approved.digest())
 }

@@ -10,7 +10,7 @@ use contract::Profile;
 use engine::{Answer, ChainAccounts, Engine, Lane, LaneSet, LaneSettings, Role, Watcher};
 use host::clock::Clock;
 use journal::{Journal, LineOutcome, Recorded};
-use keys::{Key, KeySource};
+use keys::{KeySource, TestKeys};
 use node::Http;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -139,7 +139,7 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
     let chain = &config.chains[0];
     let FamilyConfig::Tvm(tvm) = &chain.family else { panic!("it is on TRON") };
     let file = KeySource::File { path: directory.join("evm.key") };
-    let key = Arc::new(Key::load(file, "key", true).unwrap());
+    let key = Arc::new(file.load("key", TestKeys::Allowed).unwrap().into());
     let profile = Profile::parse(&tvm.billing, Family::Tvm).unwrap();
     let clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
     let account = SigningAccount::new(chain, profile, &Signatory::Key(key), clock);
