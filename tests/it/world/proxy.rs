@@ -1,6 +1,11 @@
 //! Stands between the Signer and its node: counts what is asked, and misbehaves by method name. On
 //! TRON the method is the last part of the path.
 
+mod methods;
+
+pub(crate) use methods::{ANYTHING, BLOCK, LOOK, OUTCOME, READER, SEND, SIMULATE};
+
+use self::methods::{NEWEST, fits};
 use super::contracts::Subscriber;
 use super::patience::PATIENCE;
 use alloy::primitives::{Bytes as Raw, keccak256};
@@ -18,44 +23,6 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
-
-/// Stands for every method in [`Proxy::fault`].
-pub(crate) const ANYTHING: &str = "*";
-
-/// The call that offers a transaction, on either family.
-pub(crate) const SEND: &str = "send";
-/// The call that runs a billing without sending it.
-pub(crate) const SIMULATE: &str = "simulate";
-/// The call that asks what became of a transaction.
-pub(crate) const OUTCOME: &str = "outcome";
-/// The call that every look at the chain makes once.
-pub(crate) const LOOK: &str = "look";
-/// The call that asks for a block.
-pub(crate) const BLOCK: &str = "block";
-
-/// How an `eth_call` is called that puts code somewhere for its own length.
-pub(crate) const READER: &str = "eth_call with overrides";
-
-/// How that is called which asks for the newest block.
-const NEWEST: &str = "eth_getBlockByNumber latest";
-
-/// What a name stands for.
-fn names(method: &str) -> &[&str] {
-    match method {
-        SEND => &["eth_sendRawTransaction", "broadcasthex"],
-        SIMULATE => &[READER, "eth_simulateV1", "triggerconstantcontract"],
-        "eth_call" => &[READER],
-        OUTCOME => &["eth_getTransactionReceipt", "gettransactioninfobyid"],
-        LOOK => &[NEWEST, "getaccount"],
-        "eth_getBlockByNumber" => &[NEWEST],
-        BLOCK => &["eth_getBlockByNumber", NEWEST, "getblock"],
-        _ => &[],
-    }
-}
-
-fn fits(method: &str, asked: &str) -> bool {
-    method == asked || method == ANYTHING || names(method).contains(&asked)
-}
 
 /// What the proxy does with a call instead of passing it on.
 #[derive(Clone, Debug)]
