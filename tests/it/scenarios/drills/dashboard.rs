@@ -4,6 +4,7 @@
 use super::lively;
 use super::played::{Played, promtool};
 use crate::world::anvil::{Family, Mining};
+use crate::world::signer::WEBHOOK_SECRET;
 use crate::world::town::{Founding, Town};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -63,9 +64,11 @@ async fn every_panel_shows_something_of_a_signer_at_work_and_every_metric_is_on_
     town.installation = town.installation.env("SIGNER__JOURNAL__BACKUP_DIR", ".");
     let path = town.installation.path().join("signer.toml");
     let before = std::fs::read_to_string(&path).unwrap();
-    let webhook = "[webhook]\nurl = \"http://127.0.0.1:9\"\n\n\
-        [traces]\nurl = \"http://127.0.0.1:9/v1/traces\"\n";
-    std::fs::write(&path, format!("{before}\n{webhook}")).unwrap();
+    let around = format!(
+        "[webhook]\nurl = \"http://127.0.0.1:9\"\nsecret = {WEBHOOK_SECRET:?}\n\n\
+         [traces]\nurl = \"http://127.0.0.1:9/v1/traces\"\n"
+    );
+    std::fs::write(&path, format!("{before}\n{around}")).unwrap();
     let signer = town.signer().await;
     signer.ready().await;
     signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
