@@ -85,6 +85,7 @@ struct ChainNumbers {
     coin: &'static str,
     coin_decimals: u8,
     /// Obstacles of the chain.
+    #[serde(rename = "troubles")]
     obstacles: Vec<StandingObstacle>,
     /// Balance of the chain's accounts, and the part of it that their open transactions may take: wei or sun,
     /// digits in text.

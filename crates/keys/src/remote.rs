@@ -66,7 +66,7 @@ impl RemoteKey {
     /// signature. The key signs a test at once. `path` is the operator's name for it.
     ///
     /// A store that cannot be asked at present is no error: the key is tried again whenever it is looked after, and
-    /// says until then what is the matter ([`Self::trouble`]).
+    /// says until then what is the matter.
     pub async fn open(
         store: Box<dyn SigningStore>,
         address: Address,
