@@ -47,7 +47,7 @@ async fn a_contract_that_is_looked_up_costs_one_wait_more(family: Family) {
     assert_eq!(questions, if family == Family::Evm { 3 } else { 4 });
 }
 
-/// How many questions a request asks, at most of several sizes, each the least of three requests: the look
+/// Counts the questions that a request asks, at most of several sizes, each the least of three requests: the look
 /// at the head may come between. And how often it has to wait for the node, one answer after the other:
 /// questions that go out together may be answered one by one on a busy machine, so what had to wait is
 /// what waited every time.

@@ -14,10 +14,10 @@ pub(crate) const LOOK: &str = "look";
 /// The call that asks for a block.
 pub(crate) const BLOCK: &str = "block";
 
-/// How an `eth_call` is called that puts code somewhere for its own length.
+/// The name of an `eth_call` that puts code somewhere for its own length.
 pub(crate) const READER: &str = "eth_call with overrides";
 
-/// How that is called which asks for the newest block.
+/// The name of the call that asks for the newest block.
 pub(super) const NEWEST: &str = "eth_getBlockByNumber latest";
 
 /// What a name stands for.
