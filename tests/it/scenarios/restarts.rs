@@ -8,14 +8,16 @@ use serde_json::json;
 use std::net::TcpListener;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 on_both_families![a_restart_refuses_nobody_and_every_request_is_answered_once];
 
-/// How many ask at the same time, and how many subscribers each of them has.
+/// How many ask at the same time, and how many subscribers each of them has: more than a caller bills before the last
+/// restart is over.
 const CALLERS: usize = 4;
-const EACH: usize = 12;
+const EACH: usize = 40;
 
 async fn started(installation: &Installation, socket: &TcpListener) -> Signer {
     let started = installation.try_start_on(socket).await;
@@ -31,16 +33,20 @@ async fn a_restart_refuses_nobody_and_every_request_is_answered_once(family: Fam
     town.installation = town.installation.env("SIGNER__HTTP__LISTEN", &address);
     let town = Arc::new(town);
     let mut signer = started(&town.installation, &socket).await;
+    let over = Arc::new(AtomicBool::new(false));
     let mut callers = JoinSet::new();
     for caller in 0..CALLERS {
         // Half of them keep their connections.
         let idle = if caller % 2 == 0 { 0 } else { 4 };
         let client = reqwest::Client::builder().pool_max_idle_per_host(idle).build().unwrap();
         let scheduler = Scheduler { client, ..signer.scheduler.clone() };
-        let town = Arc::clone(&town);
+        let (town, over) = (Arc::clone(&town), Arc::clone(&over));
         callers.spawn(async move {
             let mut waits = Vec::new();
-            for place in caller * EACH..(caller + 1) * EACH {
+            for place in (caller..CALLERS * EACH).step_by(CALLERS) {
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
                 let body = json!([entry(&town.people[place], 1)]).to_string();
                 waits.push(billed(&scheduler, &body).await);
                 tokio::time::sleep(Duration::from_millis(150)).await;
@@ -56,7 +62,13 @@ async fn a_restart_refuses_nobody_and_every_request_is_answered_once(family: Fam
         signer = started(&town.installation, &socket).await;
         gaps.push(from..Instant::now());
     }
-    let waits: Vec<_> = callers.join_all().await.into_iter().flatten().collect();
+    over.store(true, Ordering::Relaxed);
+    let of_callers = callers.join_all().await;
+    let mut paid = [0; CALLERS * EACH];
+    for (caller, waits) in of_callers.iter().enumerate() {
+        paid[caller..].iter_mut().step_by(CALLERS).take(waits.len()).for_each(|times| *times = 1);
+    }
+    let waits: Vec<_> = of_callers.into_iter().flatten().collect();
     for gap in &gaps {
         let during = waits.iter().filter(|wait| gap.contains(&wait.start));
         let longest = during.map(|wait| wait.end - wait.start).max();
@@ -67,7 +79,7 @@ async fn a_restart_refuses_nobody_and_every_request_is_answered_once(family: Fam
         );
     }
     town.quiet(&signer).await;
-    town.assert_paid(&[1; CALLERS * EACH]).await;
+    town.assert_paid(&paid).await;
     signer.terminate().await;
 }
 
