@@ -1,5 +1,6 @@
 """The two chains, read block by block: which transaction charged whom for which period, and what it failed to charge."""
 
+import hashlib
 import json
 import urllib.request
 from dataclasses import dataclass, field
@@ -9,9 +10,9 @@ from keccak import keccak256
 BILLED = keccak256(
     b"SubscriptionBilling(address,uint64,uint64,bytes32,uint32,uint128,address,address)"
 ).hex()
-NOT_BILLED = keccak256(
-    b"SubscriptionBillingFailed(address,uint64,uint64,bytes32,uint32,uint8)"
-).hex()
+#: Other fields that may name a period count from a multiple of this.
+SHIFT = 1_000_000
+MOVED = keccak256(b"Moved(uint64,uint32,uint64)").hex()
 
 
 @dataclass(frozen=True)
@@ -23,24 +24,24 @@ class Charge:
     period: int
     amount: int
     transaction: str
+    #: The request that made it, where the contract tells.
+    tag: int | None = None
 
 
 @dataclass
 class Blocks:
-    """The contract's events of one chain, in the order of the blocks."""
+    """The charges of one chain, in the order of the blocks, and every transaction that is in a block."""
 
     charges: list = field(default_factory=list)
-    failures: list = field(default_factory=list)
     transactions: set = field(default_factory=set)
 
-    def take(self, chain, transaction, topics, data):
-        """Takes one event of the contract."""
+    def take(self, chain, transaction, topics, data, amount):
+        """Takes one event of a contract: of the reference contract, or of one that enforces nothing and moves `amount`."""
         words = [int(data[i : i + 64], 16) for i in range(0, len(data), 64)]
-        kind, subscription = topics[0], int(topics[2], 16) if len(topics) > 2 else None
-        if kind == BILLED:
-            self.charges.append(Charge(chain, subscription, words[2], words[3], transaction))
-        elif kind == NOT_BILLED:
-            self.failures.append(Charge(chain, subscription, words[2], 0, transaction))
+        if topics[0] == BILLED:
+            self.charges.append(Charge(chain, int(topics[2], 16), words[2], words[3], transaction))
+        elif topics[0] == MOVED:
+            self.charges.append(Charge(chain, words[0], words[1] % SHIFT, amount, transaction, words[2]))
 
 
 def _post(url, body):
@@ -51,8 +52,8 @@ def _post(url, body):
         return json.load(answer)
 
 
-def read_evm(chain, url, contract):
-    """Reads every block of an EVM node."""
+def read_evm(chain, url, contracts, amount=0):
+    """Reads every block of an EVM node. Contracts are named by the 20 bytes of their addresses, as hex digits."""
 
     def ask(method, *params):
         answer = _post(url, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -67,22 +68,22 @@ def read_evm(chain, url, contract):
             receipt = ask("eth_getTransactionReceipt", transaction)
             blocks.transactions.add(plain(transaction))
             for log in receipt["logs"]:
-                if log["address"].lower() == contract.lower():
+                if plain(log["address"]) in contracts:
                     topics = [plain(topic) for topic in log["topics"]]
-                    blocks.take(chain, plain(transaction), topics, plain(log["data"]))
+                    blocks.take(chain, plain(transaction), topics, plain(log["data"]), amount)
     return blocks
 
 
-def read_tron(chain, url, contract):
-    """Reads every block of a TRON node. Its events name the contract by the 20 bytes of its address."""
+def read_tron(chain, url, contracts, amount=0):
+    """Reads every block of a TRON node."""
     blocks = Blocks()
     head = _post(f"{url}/wallet/getnowblock", {})["block_header"]["raw_data"]["number"]
     for number in range(head + 1):
         for info in _post(f"{url}/wallet/gettransactioninfobyblocknum", {"num": number}) or []:
             blocks.transactions.add(plain(info["id"]))
             for log in info.get("log") or []:
-                if log["address"].lower()[-40:] == contract.lower()[-40:]:
-                    blocks.take(chain, plain(info["id"]), log.get("topics", []), log.get("data", ""))
+                if log["address"].lower()[-40:] in contracts:
+                    blocks.take(chain, plain(info["id"]), log.get("topics", []), log.get("data", ""), amount)
     return blocks
 
 
@@ -100,3 +101,14 @@ def tron_hex(address):
     for letter in address:
         number = number * 58 + _BASE58.index(letter)
     return number.to_bytes(25, "big")[1:21].hex()
+
+
+def base58(place):
+    """20 bytes as an address of TRON."""
+    raw = b"\x41" + place
+    raw += hashlib.sha256(hashlib.sha256(raw).digest()).digest()[:4]
+    number, text = int.from_bytes(raw, "big"), ""
+    while number:
+        number, digit = divmod(number, 58)
+        text = _BASE58[digit] + text
+    return text

@@ -44,6 +44,10 @@ class Post:
         """The charges that the request asks for: subscription and period."""
         return [(self.chain, int(entry["subscribeId"]), int(entry["period"])) for entry in self.entries]
 
+    def tag(self):
+        """The tag of its entries, where they have one."""
+        return self.entries[0].get("tag")
+
     def promised(self):
         """The charges that the answer promises, each with the transaction that it names for them."""
         if self.code != 1:
@@ -66,16 +70,20 @@ class History:
     ledger: list = field(default_factory=list)
     restored_ledger: list | None = None
     totals: list = field(default_factory=list)
-    totals_proven: bool = True
+    #: The words of the proof of the totals, where it failed.
+    totals_proven: str = ""
     told: list = field(default_factory=list)
     audit: str = ""
     backup: str = ""
     ready: bool = True
-    undecided: int = 0
+    #: Billings that are still open, by chain.
+    undecided: dict = field(default_factory=dict)
+    #: Requests that heard no verdict though they were posted for minutes, each as its chain and the charges.
+    unheard: list = field(default_factory=list)
 
 
 def judge(history):
-    """Every breach of a law, as a pair of its name and the evidence."""
+    """Every breach of a law: its name, the chain that it concerns or none for all, and the evidence."""
     made = defaultdict(list)
     for charge in history.charges:
         made[(charge.chain, charge.subscription, charge.period)].append(charge)
@@ -88,7 +96,7 @@ def judge(history):
 def _twice(_, made):
     for key, charges in made.items():
         if len(charges) > 1:
-            yield "twice", f"{key} by {[one.transaction for one in charges]}"
+            yield "twice", key[0], f"{key} by {[one.transaction for one in charges]}"
 
 
 def _charges_of(billing):
@@ -103,7 +111,7 @@ def _lost(history, made):
                 continue
             told = _charges_of(billing).get(key[1], {}).get("state")
             if billing["state"] not in OVER or told in (None, "charged", "unproven", "open"):
-                yield "lost", f"{key}, promised by {named}: {billing['state']}, {told}"
+                yield "lost", post.chain, f"{key}, promised by {named}: {billing['state']}, {told}"
 
 
 def _named(history, _):
@@ -111,20 +119,23 @@ def _named(history, _):
         for named in set(post.promised().values()):
             billing = history.billings.get(named)
             if billing is None:
-                yield "named", f"{named} is unknown"
+                yield "named", post.chain, f"{named} is unknown"
             elif billing["state"] not in OVER:
-                yield "named", f"{named} is {billing['state']}"
+                yield "named", post.chain, f"{named} is {billing['state']}"
             elif billing["state"] == "charged" and plain(billing["txHash"]) not in history.transactions:
-                yield "named", f"{named} is charged by {billing['txHash']}, which is in no block"
+                yield "named", post.chain, f"{named} is charged by {billing['txHash']}, which is in no block"
 
 
 def _refused(history, made):
     """A charge has a request that may have made it: one that promised it, or one whose answer nobody has."""
-    may = set()
+    may = defaultdict(set)
     for post in history.posts:
-        may.update(post.keys() if post.code is None else post.promised())
-    for key in made.keys() - may:
-        yield "refused", f"{key} is charged, and each request for it heard a refusal or no verdict"
+        for key in post.keys() if post.code is None else post.promised():
+            may[key].add(post.tag())
+    for key, charges in made.items():
+        for one in charges:
+            if key not in may or one.tag is not None and one.tag not in may[key]:
+                yield "refused", key[0], f"{key} is charged by {one.transaction}, and its request heard no such thing"
 
 
 def _repeats(history, made):
@@ -138,10 +149,10 @@ def _repeats(history, made):
     for key, billings in named.items():
         *earlier, _ = billings.values()
         if any(_charges_of(billing).get(key[1], {}).get("state") == "charged" for billing in earlier):
-            yield "repeats", f"{key} was named by {list(billings)}, though an earlier one charged it"
+            yield "repeats", key[0], f"{key} was named by {list(billings)}, though an earlier one charged it"
         hashes = {one for some in billings for one in some}
         if key in made and made[key][0].transaction not in hashes:
-            yield "repeats", f"{key} is charged by {made[key][0].transaction}, and {list(billings)} were named"
+            yield "repeats", key[0], f"{key} is charged by {made[key][0].transaction}, and {list(billings)} were named"
 
 
 def _status(history, made):
@@ -153,7 +164,7 @@ def _status(history, made):
             key = (billing["chainId"], int(one["subscribeId"]), int(one["period"]))
             charged = any(charge.transaction in hashes for charge in made.get(key, []))
             if charged != (one["state"] == "charged"):
-                yield "status", f"{named}: {key} is {one['state']}, and the chain says {charged}"
+                yield "status", key[0], f"{named}: {key} is {one['state']}, and the chain says {charged}"
 
 
 def _ledger(history, made):
@@ -163,35 +174,41 @@ def _ledger(history, made):
             rows[(one.chain, one.subscription, one.period, one.amount)] -= 1
     for row, count in rows.items():
         if count:
-            yield "ledger", f"{row} is there {'too often' if count > 0 else 'too seldom'}"
+            yield "ledger", row[0], f"{row} is there {'too often' if count > 0 else 'too seldom'}"
 
 
 def _totals(history, _):
-    if not history.totals_proven:
-        yield "totals", "the proof of the totals failed"
+    if history.totals_proven:
+        yield "totals", None, history.totals_proven
     sums, told = Counter(), Counter()
     for charge in history.charges:
         sums[charge.chain] += charge.amount
     for row in history.totals:
         told[row["chain"]] += row["amount"]
-    if +sums != +told:
-        yield "totals", f"{dict(told)}, and the chain says {dict(sums)}"
+    for chain in sums.keys() | told.keys():
+        if sums[chain] != told[chain]:
+            yield "totals", chain, f"{told[chain]}, and the chain says {sums[chain]}"
 
 
 def _events(history, made):
     told = set(history.told)
     for key in made.keys() - told:
-        yield "events", f"{key} was told to nobody"
+        yield "events", key[0], f"{key} was told to nobody"
     for key in told - made.keys():
-        yield "events", f"{key} was told, and is in no block"
+        yield "events", key[0], f"{key} was told, and is in no block"
 
 
 def _closing(history, _):
     if history.audit:
-        yield "audit", history.audit
+        yield "audit", None, history.audit
     if history.backup:
-        yield "backup", history.backup
+        yield "backup", None, history.backup
     if history.restored_ledger is not None and history.restored_ledger != history.ledger:
-        yield "backup", "the ledger of the restored journal is another"
-    if history.undecided or not history.ready:
-        yield "ends", f"{history.undecided} billings are open; ready: {history.ready}"
+        yield "backup", None, "the ledger of the restored journal is another"
+    for chain, undecided in history.undecided.items():
+        if undecided:
+            yield "ends", chain, f"{undecided} billings are open"
+    for chain, keys in history.unheard:
+        yield "ends", chain, f"no verdict about {keys}"
+    if not history.ready:
+        yield "ends", None, "the Signer is not ready"

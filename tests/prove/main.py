@@ -1,12 +1,19 @@
 """`./prove`: plays faults on the real programs, and judges what came of them. `--help` tells the options."""
 
 import argparse
+import json
+import os
+import platform
+import re
 import subprocess
 import sys
-import time
+import traceback
 from pathlib import Path
 
+import report
+from contracts import CONTRACTS
 from faults import ROWS
+from journals import JOURNALS
 from judge import LAWS
 from row import play
 
@@ -15,32 +22,58 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main():
     options = parse()
-    programs = options.programs or built()
-    rows, failed = options.only or list(ROWS), False
-    share = options.minutes * 60 / len(rows)
-    print("| fault | injected | charged EVM | charged TRON | twice | lost | stuck | other laws | recovery, median s | 99 % s | seed |")
-    print("| --- " * 11 + "|")
-    for name in rows:
-        row = play(name, options.seed, programs, time.monotonic() + share)
-        others = [law for law in LAWS if law not in ("twice", "lost", "ends")]
-        cells = [
-            name, row.injected, row.charged[139], row.charged[136], row.count("twice"), row.count("lost"),
-            row.count("ends"), row.count(*others), f"{row.percentile(0.5):.1f}", f"{row.percentile(0.99):.1f}", row.seed,
-        ]
-        print("| " + " | ".join(map(str, cells)) + " |", flush=True)
-        for law, evidence in row.convictions:
+    if options.report:
+        options.report.write_text(report.page(report.read(options.results or [])))
+        return 0
+    programs, plays = options.programs or built(), chosen(options)
+    share, failed = options.minutes / len(plays), False
+    print(report.HEAD, flush=True)
+    for name, journal in plays:
+        try:
+            result = play(name, journal, options.seed, programs, share, options.contract, options.keep)
+        except Exception:
             failed = True
-            print(f"  {name}, seed {row.seed}: {LAWS[law]}: {evidence}", file=sys.stderr, flush=True)
+            print(f"  {name}, {journal}, seed {options.seed}: the row itself failed", file=sys.stderr)
+            traceback.print_exc()
+            continue
+        result |= {"commit": commit(), "machine": machine(), "programs": programs.name}
+        for line in report.lines([result]):
+            print(line, flush=True)
+        for law, _, evidence in result["convictions"]:
+            failed = True
+            print(f"  {name}, {journal}, seed {options.seed}: {LAWS[law]}: {evidence}", file=sys.stderr, flush=True)
+        record(options, result)
     return 1 if failed else 0
+
+
+def record(options, result):
+    """Adds a result to the files of results."""
+    for results in options.results or []:
+        with results.open("a") as file:
+            file.write(json.dumps(result) + "\n")
 
 
 def parse():
     parser = argparse.ArgumentParser(prog="./prove", description="Plays faults on the real programs, and judges them.")
     parser.add_argument("--minutes", type=float, default=30, help="for all rows together (30)")
     parser.add_argument("--seed", type=int, default=1, help="of the misfortunes (1)")
-    parser.add_argument("--only", action="append", choices=list(ROWS), help="this row; may be given several times")
+    parser.add_argument("--only", action="append", choices=list(ROWS), metavar="ROW", help="this row; may be given several times: " + ", ".join(ROWS))
+    parser.add_argument("--journal", choices=list(JOURNALS), help="rows on this journal alone")
+    parser.add_argument("--contract", choices=list(CONTRACTS), default="careless", help="the contract that is billed (careless)")
     parser.add_argument("--programs", type=Path, help="a directory with merchant-signer and sandbox; built as released if not given")
+    parser.add_argument("--results", type=Path, action="append", help="a file to which results are added as JSON lines; for --report, which are read, several times")
+    parser.add_argument("--report", type=Path, help="writes the report from --results, such as docs/reliability.md, and plays nothing")
+    parser.add_argument("--keep", type=Path, help="a directory where the rooms of the rows stay: configurations, journals, logs")
     return parser.parse_args()
+
+
+def chosen(options):
+    """The rows to play, each with its journal."""
+    journals = [options.journal] if options.journal else list(JOURNALS)
+    rows = [
+        (name, journal) for journal in journals for name in options.only or ROWS if journal in ROWS[name].journals
+    ]
+    return rows or sys.exit("no such row on that journal")
 
 
 def built():
@@ -49,6 +82,19 @@ def built():
         ["cargo", "build", "--release", "--locked", "-p", "merchant-signer", "-p", "sandbox", "--bins"], cwd=ROOT, check=True
     )
     return ROOT / "target" / "release"
+
+
+def commit():
+    """The commit of the tree, with a mark where files differ from it."""
+    told = subprocess.run(["git", "describe", "--always", "--abbrev=12", "--dirty=+"], cwd=ROOT, capture_output=True, text=True)
+    return told.stdout.strip() or "unknown"
+
+
+def machine():
+    """The processor, and how many of them and how much memory there are."""
+    name = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} x {name[1] if name else platform.machine()}, {memory:.0f} GiB, Linux {platform.release()}"
 
 
 if __name__ == "__main__":

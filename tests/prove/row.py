@@ -1,75 +1,83 @@
 """One row of the report: months of billing under one fault, and the verdict."""
 
-import math
+import contextlib
 import random
+import shutil
 import tempfile
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from pathlib import Path
 
 from closing import close, settle
+from contracts import FAMILIES
 from faults import ROWS
 from judge import judge
-from world import FAMILIES, World
+from world import World
 
 #: Seconds after which a month is judged to be stuck.
 MONTH_S = 240
 
 
-@dataclass
-class Row:
-    """What became of one row."""
-
-    name: str
-    seed: int
-    injected: int = 0
-    charged: Counter = field(default_factory=Counter)
-    convictions: list = field(default_factory=list)
-    #: Seconds from each fault to the next verdict that a caller heard.
-    recovery_s: list = field(default_factory=list)
-
-    def count(self, *laws):
-        """The number of convictions by these laws."""
-        return sum(1 for law, _ in self.convictions if law in laws)
-
-    def percentile(self, share):
-        """Seconds within which this share of the faults was recovered from."""
-        ordered = sorted(self.recovery_s)
-        return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
-
-
-def play(name, seed, programs, deadline):
-    """Plays months until the deadline, of the monotonic clock, one at least; then asks everything."""
-    dice, row = random.Random(seed), Row(name, seed)
-    with tempfile.TemporaryDirectory(prefix=f"prove-{name}-") as room:
-        world = World(programs, room)
+def play(name, journal, seed, programs, minutes, contract="careless", keep=None):
+    """Plays months until the time is over, one at least; then asks everything. Returns the result as JSON has it."""
+    fault, dice, unheard = ROWS[name], random.Random(seed), []
+    begun = time.monotonic()
+    with room_for(f"{name}-{journal}-{seed}", keep) as room:
+        world = World(programs, Path(room), journal, contract, fault.machines)
+        over = threading.Event()
+        supervisor = threading.Thread(target=supervise, args=(world, over))
         try:
+            if fault.prepare is not None:
+                fault.prepare(world)
             world.start()
             settle(world)
+            supervisor.start()
             while True:
-                month(world, ROWS[name], dice, row)
-                if time.monotonic() > deadline:
+                month(world, fault.inject, dice, unheard)
+                if time.monotonic() > begun + minutes * 60:
                     break
-                world.control("advance", months=1)
+                world.contract.next_month(world)
+            over.set()
+            supervisor.join()
             history = close(world)
-            row.convictions = judge(history)
+            history.unheard = unheard
         finally:
+            over.set()
             world.close()
-    row.injected = world.injected
-    row.charged = Counter(charge.chain for charge in history.charges)
-    return row
+    return result(world, history, judge(history)) | {
+        "fault": name, "journal": journal, "contract": contract, "seed": seed, "seconds": round(time.monotonic() - begun),
+    }
 
 
-def month(world, inject, dice, row):
+@contextlib.contextmanager
+def room_for(name, keep):
+    """A directory for a row, which stays where it is asked for."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix=f"prove-{name}-") as room:
+            yield room
+    else:
+        shutil.rmtree(keep / name, ignore_errors=True)
+        yield keep / name
+
+
+def supervise(world, over):
+    """Starts again what ends by itself."""
+    while not over.wait(0.2):
+        world.tend()
+
+
+def month(world, inject, dice, unheard):
     """Everything that is due is posted by several callers, who overlap, while faults come."""
     over = threading.Event()
     until = time.monotonic() + MONTH_S
-    posters = [
-        threading.Thread(target=world.bill_until_judged, args=(chain, entries, name, until))
-        for chain, entries, name in errands(world.due(), dice)
-    ]
-    faults = threading.Thread(target=trouble, args=(world, inject, dice, over, row))
+
+    def post(chain, entries, name):
+        if world.bill_until_judged(chain, entries, name, until) is None:
+            unheard.append((chain, [(entry["subscribeId"], entry["period"]) for entry in entries]))
+
+    posters = [threading.Thread(target=post, args=errand) for errand in errands(world, dice)]
+    faults = threading.Thread(target=trouble, args=(world, inject, dice, over))
     faults.start()
     for poster in posters:
         poster.start()
@@ -80,40 +88,66 @@ def month(world, inject, dice, row):
     faults.join()
 
 
-def errands(due, dice):
-    """The requests of a month: each chain's list in parts, some asked twice, some with a name."""
-    requests = []
+def errands(world, dice):
+    """The requests of a month: each chain's list in parts, some asked twice, some with a name, some all at once, and some
+    of earlier months once more."""
+    requests, due = [], world.contract.due(world)
+    for some, most in ((world.asked[-12:], 3), (world.asked, 1)):
+        requests.extend(dice.sample(some, min(len(some), most)))
     for chain in FAMILIES:
         entries = due[chain][:]
         dice.shuffle(entries)
         while entries:
             size = dice.randint(1, 4)
-            part, entries = entries[:size], entries[size:]
+            part, entries = world.contract.marked(entries[:size]), entries[size:]
             name = f"{dice.getrandbits(64):016x}" if dice.random() < 0.5 else None
             requests.append((chain, part, name))
             if dice.random() < 0.4:
                 requests.append((chain, part, name))
         if len(due[chain]) > 1 and dice.random() < 0.5:
-            requests.append((chain, due[chain], None))
+            requests.append((chain, world.contract.marked(due[chain]), None))
+    world.asked = [*world.asked, *requests][-100:]
     dice.shuffle(requests)
     return requests
 
 
-def trouble(world, inject, dice, over, row):
+def trouble(world, inject, dice, over):
     """Faults, one after the other, until the month is over: one at least."""
     while True:
-        begun = world.injected
         inject(world, dice)
-        if world.injected > begun:
-            row.recovery_s.append(recovery(world, time.monotonic(), over))
-        if over.wait(dice.uniform(0.2, 1.0)):
+        since = time.monotonic()
+        while not over.wait(0.05) and any(world.heard(chain, since) is None for chain in FAMILIES):
+            pass
+        if over.wait(dice.uniform(0.05, 0.5)):
             return
 
 
-def recovery(world, since, over):
-    """Seconds until a caller hears the next verdict, or nobody asks any more."""
-    while not over.wait(0.02):
-        with world.lock:
-            if any(post.answered > since and post.code in (1, 2) for post in reversed(world.posts[-50:])):
-                break
-    return time.monotonic() - since
+def result(world, history, convictions):
+    """What a row comes to, for each family."""
+    families = {}
+    for chain in FAMILIES:
+        verdicts = sorted(post.answered for post in world.posts if post.chain == chain and post.code in (1, 2))
+        faults = [(at, times) for at, which, times in world.faults if which == chain]
+        families[str(chain)] = {
+            "injected": sum(times for _, times in faults),
+            "charges": sum(1 for charge in history.charges if charge.chain == chain),
+            "recovery": dict(recoveries([at for at, _ in faults], verdicts)),
+        } | count(convictions, chain)
+    return {"families": families, "convictions": convictions}
+
+
+def recoveries(faults, verdicts):
+    """How often it took how long from a fault to the next verdict that a caller heard, by tenths of a second."""
+    times = Counter()
+    for at in faults:
+        after = next((verdict for verdict in verdicts if verdict > at), None)
+        if after is not None:
+            times[f"{after - at:.1f}"] += 1
+    return times
+
+
+def count(convictions, chain):
+    """The convictions that concern a chain, by the columns of the report."""
+    laws = Counter(law for law, where, _ in convictions if where in (chain, None))
+    columns = {"twice": laws.pop("twice", 0), "lost": laws.pop("lost", 0), "stuck": laws.pop("ends", 0)}
+    return columns | {"false": sum(laws.values())}

@@ -7,9 +7,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from blocks import Charge, tron_hex  # noqa: E402
+import curve  # noqa: E402
+from blocks import Charge, base58, tron_hex  # noqa: E402
 from judge import LAWS, History, Post, judge  # noqa: E402
 from keccak import keccak256  # noqa: E402
+from transactions import message, rlp  # noqa: E402
 
 HASH, OTHER = "aa" * 32, "bb" * 32
 ENTRY = {"subscribeId": 7, "period": 3}
@@ -48,7 +50,7 @@ class TheJudge(unittest.TestCase):
         history = copy.deepcopy(of())
         self.assertEqual(judge(history), [])
         change(history)
-        self.assertIn(law, {name for name, _ in judge(history)})
+        self.assertIn(law, {name for name, _, _ in judge(history)})
         self.assertIn(law, LAWS)
 
     def test_a_period_that_is_charged_twice(self):
@@ -61,7 +63,7 @@ class TheJudge(unittest.TestCase):
         history = honest()
         history.charges.clear()
         history.billings = {HASH: status(HASH, "reverted", "reverted")}
-        self.assertNotIn("lost", {law for law, _ in judge(history)})
+        self.assertNotIn("lost", {law for law, _, _ in judge(history)})
 
     def test_a_name_that_nobody_knows(self):
         self.convicts("named", lambda h: h.billings.update({HASH: None}))
@@ -71,6 +73,16 @@ class TheJudge(unittest.TestCase):
 
     def test_a_charge_after_a_refusal(self):
         self.convicts("refused", lambda h: h.charges.append(Charge(139, 7, 3, 5, HASH)), refused)
+
+    def test_a_charge_by_another_request_than_the_one_that_was_promised(self):
+        def change(history):
+            history.posts = [
+                Post(139, [ENTRY | {"tag": 1}], 1.0, 2.0, 2, {"data": []}),
+                Post(139, [ENTRY | {"tag": 2}], 3.0, 4.0, 1, sent(HASH)),
+            ]
+            history.charges = [Charge(139, 7, 3, 5, HASH, 1)]
+
+        self.convicts("refused", change)
 
     def test_a_charge_after_no_verdict(self):
         def change(history):
@@ -100,7 +112,7 @@ class TheJudge(unittest.TestCase):
 
     def test_sums_that_are_others_than_those_of_the_chain(self):
         self.convicts("totals", lambda h: h.totals.clear())
-        self.convicts("totals", lambda h: setattr(h, "totals_proven", False))
+        self.convicts("totals", lambda h: setattr(h, "totals_proven", "1 difference"))
 
     def test_a_charge_of_which_no_event_tells(self):
         self.convicts("events", lambda h: h.told.clear())
@@ -112,8 +124,9 @@ class TheJudge(unittest.TestCase):
         self.convicts("backup", lambda h: h.restored_ledger.clear())
 
     def test_what_does_not_end(self):
-        self.convicts("ends", lambda h: setattr(h, "undecided", 1))
+        self.convicts("ends", lambda h: setattr(h, "undecided", {139: 1}))
         self.convicts("ends", lambda h: setattr(h, "ready", False))
+        self.convicts("ends", lambda h: setattr(h, "unheard", [(139, [(139, 7, 3)])]))
 
     def test_every_law_has_a_history_that_breaks_it(self):
         text = Path(__file__).read_text()
@@ -130,6 +143,19 @@ class TheReader(unittest.TestCase):
     def test_addresses(self):
         # The zero address, as explorers of TRON spell it.
         self.assertEqual(tron_hex("T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"), "00" * 20)
+        self.assertEqual(base58(bytes(20)), "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb")
+
+    def test_signatures(self):
+        # The example of EIP-155, whose nonce is another: the address follows from the key alone.
+        self.assertEqual(curve.address(0x4646464646464646464646464646464646464646464646464646464646464646).hex(),
+                         "9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f")
+        r, s, parity = curve.sign(7, bytes(range(32)))
+        self.assertEqual(curve.recover(bytes(range(32)), r, s, parity), curve.address(7))
+
+    def test_encodings(self):
+        self.assertEqual(rlp([1, b"dog", [], 1024, bytes(56)])[:3].hex(), "f84301")
+        self.assertEqual(rlp([b"cat", b"dog"]), b"\xc8\x83cat\x83dog")
+        self.assertEqual(message((1, 150), (2, b"testing"), (3, 0)), bytes.fromhex("089601120774657374696e67"))
 
 
 if __name__ == "__main__":

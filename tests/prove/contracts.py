@@ -1,0 +1,169 @@
+"""The contracts that a world bills: one that enforces nothing, and the reference contract behind the platform.
+
+Each founds its customers, and tells what is due month by month.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import curve
+from blocks import SHIFT, base58, tron_hex
+from transactions import Evm, Tron, call, wait
+
+ARTEFACTS = Path(__file__).resolve().parents[1] / "contracts" / "artifacts"
+#: The platform's ids of the two chains of the sandbox, each with the path that bills there.
+FAMILIES = {139: "EVM", 136: "TVM"}
+MONTH_S = 30 * 86400
+
+_CALL = (
+    "charge((uint64 subscribeId, uint64 planId, bytes32 userHash, uint32 {period}, uint128 amount,"
+    " address userWallet, address tokenAddress, uint64 tag)[] items)"
+)
+_CHARGED = "event Charged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 {period}, uint128 amount)"
+_SKIPPED = "event NotCharged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 {period}, uint8 reason)"
+
+
+def section(chain, period="period"):
+    """How the contract that enforces nothing is called, as configuration.
+
+    The period is the field `period`; or the field `month`; or the argument is filled from `cycle`, and there is no period.
+    """
+    lines = [f"[chains.{chain}.billing]"]
+    for name, text in (("call", _CALL), ("charged", _CHARGED), ("skipped", _SKIPPED)):
+        lines.append(f'{name} = "{text.format(period=period)}"')
+    lines.append(f'lookup = "none"\nreasons = {{ 1 = "BALANCE_INSUFFICIENT" }}\nguard = "1h"')
+    if period == "month":
+        lines.append('period = "month"')
+    return "\n".join(lines) + "\n"
+
+
+class Careless:
+    """Charges whatever it is told, as often as it is told: a second charge of a period is a second payment."""
+
+    name = "careless"
+    #: Customers on each chain, and wallets that pay for them.
+    customers, wallets = 12, 4
+    amount = 7
+
+    def __init__(self):
+        self.month, self.tag = 0, 0
+        self.tokens, self.places, self.other_places = {}, {}, {}
+
+    def found(self, world):
+        """Deploys it twice on each chain, gives every wallet money, and returns the configuration that bills the first."""
+        text = Path(world.at["signerConfig"]).read_text()
+        self.nodes = {139: Evm(world.at["evm"]), 136: Tron(world.at["tronFull"])}
+        for chain, node in self.nodes.items():
+            self.tokens[chain] = plain_address(re.search(rf'chains\.{chain}\.policy\.tokens\]\n\w+ = "(\w+)"', text)[1])
+            text = self._settle(world, chain, node, text)
+        return text
+
+    def _settle(self, world, chain, node, text):
+        code = bytes.fromhex(json.loads((ARTEFACTS / "Careless.json").read_text())["bytecode"].removeprefix("0x"))
+        owner = curve.key("owner")
+        for secret in [owner] + [self._wallet(place) for place in range(self.wallets)]:
+            world.control("fund", chainId=chain, wallet=spelled(chain, curve.address(secret)))
+        world.control("advance", seconds=9)
+        (first, place), (second, other) = (node.send(owner, b"", code) for _ in range(2))
+        sent = [first, second]
+        for number in range(self.wallets):
+            for spender in (place, other):
+                data = call("approve(address,uint256)", int.from_bytes(spender, "big"), 2**255)
+                sent.append(node.send(self._wallet(number), self.tokens[chain], data)[0])
+        wait(node, sent)
+        self.places[chain], self.other_places[chain] = place, other
+        text = re.sub(rf'(\[chains\.{chain}\]\n(?:.+\n)*?contract = )".*"', rf'\1"{spelled(chain, place)}"', text)
+        return re.sub(rf"\[chains\.{chain}\.billing\]\n(.+\n)+", section(chain), text)
+
+    @staticmethod
+    def _wallet(place):
+        return curve.key(f"wallet {place}")
+
+    def due(self, world):
+        """One charge of each customer for this month, by chain."""
+        return {chain: [self._entry(chain, number) for number in range(1, self.customers + 1)] for chain in FAMILIES}
+
+    def _entry(self, chain, number):
+        wallet, period = curve.address(self._wallet(number % self.wallets)), self.month + 1
+        return {
+            "chainId": chain, "subscribeId": number, "planId": 1, "userHash": f"0x{number:064x}",
+            "period": period, "month": period + SHIFT, "cycle": period + 2 * SHIFT, "amount": str(self.amount), "userWallet": spelled(chain, wallet),
+            "tokenAddress": spelled(chain, self.tokens[chain]),
+        }
+
+    def marked(self, entries):
+        """The entries of one request, with a tag of its own: the payment tells which request made it."""
+        self.tag += 1
+        return [entry | {"tag": self.tag} for entry in entries]
+
+    def next_month(self, world):
+        self.month += 1
+
+    def payer(self, dice, chain):
+        """A wallet that pays, as the sandbox's controls name it."""
+        return spelled(chain, curve.address(self._wallet(dice.randrange(self.wallets))))
+
+    def contracts(self, world):
+        """The contracts whose events the judge reads, by chain: 20 bytes as hex digits."""
+        return {chain: [self.places[chain].hex(), self.other_places[chain].hex()] for chain in FAMILIES}
+
+
+class Reference:
+    """The platform's own: a plan that two admins approved, and subscribers. It charges each period once by itself."""
+
+    name = "reference"
+    testers = ["ada", "ben", "cleo", "dan", "eve", "finn"]
+    plan = 70
+
+    def found(self, world):
+        for chain in FAMILIES:
+            world.control("propose-plan", admin="alice", planId=self.plan, chainId=chain, amount="1",
+                          intervalSeconds=MONTH_S, periods=120)
+        world.control("advance", seconds=120)
+        for chain in FAMILIES:
+            world.control("approve-plan", admin="bob", planId=self.plan, chainId=chain, version=1)
+        world.control("advance", seconds=120)
+        for chain in FAMILIES:
+            for tester in self.testers:
+                link = world.platform("POST", "/subscribe/payment/create", {
+                    "chainId": chain, "planId": self.plan, "externalUserId": f"{tester}-{chain}",
+                    "redirectionUrl": "https://shop.example/", "notifyUrl": "http://127.0.0.1:9/",
+                })
+                world.control("follow-link", paymentUrl=link["paymentUrl"], wallet=tester, allowance="1000")
+        world.control("advance", seconds=180)
+        return Path(world.at["signerConfig"]).read_text()
+
+    def due(self, world):
+        """Everything that the platform calls due, by chain."""
+        due = {chain: [] for chain in FAMILIES}
+        for entry in world.platform("GET", "/subscribe/chargeable/list?page=1&size=500")["list"]:
+            due[entry["chainId"]].append(entry)
+        return due
+
+    def marked(self, entries):
+        return entries
+
+    def next_month(self, world):
+        world.control("advance", months=1)
+
+    def payer(self, dice, chain):
+        return dice.choice(self.testers)
+
+    def contracts(self, world):
+        return {
+            chain["chainId"]: [plain_address(chain["contract"]).hex()] for chain in world.clock()["chains"]
+        }
+
+
+def plain_address(text):
+    """The 20 bytes of an address of either chain."""
+    return bytes.fromhex(text[2:]) if text.startswith("0x") else bytes.fromhex(tron_hex(text))
+
+
+def spelled(chain, place):
+    """An address as the chain spells it."""
+    return "0x" + place.hex() if chain == 139 else base58(place)
+
+
+CONTRACTS = {one.name: one for one in (Careless, Reference)}

@@ -1,0 +1,77 @@
+"""The chains and their only node: the sandbox's own faults."""
+
+import signal
+import time
+
+from contracts import FAMILIES
+from faults import row
+
+
+@row()
+def node_down(world, dice):
+    """A chain's only node is gone for up to two seconds."""
+    chain = dice.choice(list(FAMILIES))
+    world.control("fault", kind="node-down", chainId=chain, on=True)
+    world.count(chain)
+    time.sleep(dice.uniform(0.1, 2))
+    world.control("fault", kind="node-down", chainId=chain, on=False)
+
+
+@row()
+def reorganisation(world, dice):
+    """The newest block is undone; its transactions are lost, or wait again."""
+    time.sleep(dice.uniform(0, 0.6))
+    _undo(world, dice)
+    world.count()
+
+
+@row()
+def kill_while_undone(world, dice):
+    """The Signer is killed, a block is undone meanwhile, and the Signer starts again."""
+    machine = world.machine
+    time.sleep(dice.uniform(0, 0.4))
+    machine.kill(signal.SIGKILL)
+    _undo(world, dice)
+    world.count()
+    machine.start()
+
+
+def _undo(world, dice):
+    for chain in FAMILIES:
+        world.control("fault", kind="reorg", chainId=chain, depth=1, keep=dice.random() < 0.5)
+
+
+@row()
+def held_blocks(world, dice):
+    """No block is made for up to three seconds, while the Signer is killed."""
+    machine = world.machine
+    world.control("hold", on=True)
+    time.sleep(dice.uniform(0, 1.5))
+    machine.kill(signal.SIGKILL)
+    world.count()
+    machine.start()
+    time.sleep(dice.uniform(0, 1.5))
+    world.control("hold", on=False)
+
+
+@row()
+def emptied_wallet(world, dice):
+    """A customer's tokens are gone between the answer and the block."""
+    chain = dice.choice(list(FAMILIES))
+    payer = world.contract.payer(dice, chain)
+    world.control("fault", kind="drain", chainId=chain, wallet=payer)
+    world.count(chain)
+    time.sleep(dice.uniform(0.2, 1))
+    world.control("fault", kind="drain", chainId=chain, wallet=payer, amount="1000")
+
+
+@row()
+def dear_gas(world, dice):
+    """The base fee of Ethereum rises beyond what a waiting transaction bids, and falls again."""
+    world.control("hold", on=True)
+    time.sleep(dice.uniform(0, 0.5))
+    world.control("fault", kind="fees", chainId=139, price=dice.choice([40, 90, 150]) * 10**9)
+    world.count(139)
+    world.control("hold", on=False)
+    time.sleep(dice.uniform(0.5, 2))
+    world.control("fault", kind="fees", chainId=139, on=False)

@@ -1,0 +1,122 @@
+"""The journals that a world's Signers may have: a file, or a PostgreSQL server."""
+
+import json
+import re
+import shutil
+
+from background import Line
+from postgres import Server
+
+_SECTION = re.compile(r"\[journal\]\n(?:.+\n)*")
+
+
+class FileJournal:
+    """A file beside each Signer; so there is one Signer."""
+
+    name = "file"
+
+    def __init__(self, world):
+        self.world = world
+
+    def configure(self, text, machine):
+        return _SECTION.sub(f'[journal]\npath = "{machine.journal}"\nmin_free = "1MiB"\n', text)
+
+    def make(self, machine):
+        machine.must("init")
+
+    def questions(self, machine):
+        """Stops the Signer, and asks its journal: the faults of the audit, of a backup, and the ledger of the restored one."""
+        copy = self.world.room / "backup.sqlite"
+        copy.unlink(missing_ok=True)
+        unkept = fault(machine.run("backup", copy))
+        machine.kill()
+        audit = fault(machine.run("audit"))
+        if unkept:
+            return audit, unkept, None
+        room = machine.beside("restored")
+        return audit, *_restored(room, fault(room.run("restore", copy)))
+
+    def close(self):
+        pass
+
+
+class ServerJournal:
+    """A server of the world's own, which several Signers may share."""
+
+    name = "server"
+
+    def __init__(self, world):
+        self.world, self.server = world, Server(world.log)
+        self.server.run("CREATE ROLE signer LOGIN")
+        self.lines = {}
+        #: Seconds until the one that serves is taken for gone, and until an answer is taken for lost.
+        self.takeover_s, self.timeout_s = 3, 2
+
+    def line(self, machine):
+        """The machine's own line to the server, which can be cut."""
+        if machine.name not in self.lines:
+            self.lines[machine.name] = Line(self.server.port)
+        return self.lines[machine.name]
+
+    def configure(self, text, machine):
+        url = f"postgresql://signer@127.0.0.1:{self.line(machine).port}/postgres"
+        return _SECTION.sub(
+            f'[journal]\nurl = "{url}"\nmark_path = "{machine.mark}"\n'
+            f'instance = "{machine.name}"\ntakeover_after = "{self.takeover_s}s"\ntimeout = "{self.timeout_s}s"\n'
+            'min_free = "1MiB"\n',
+            text,
+        )
+
+    def make(self, machine):
+        if machine is self.world.machines[0]:
+            machine.must("init", "--owner-url-file", self._owner(machine))
+
+    def _owner(self, machine):
+        owner = machine.room / "owner"
+        owner.write_text(f"postgresql://postgres@127.0.0.1:{self.server.port}/postgres")
+        owner.chmod(0o600)
+        return owner
+
+    def questions(self, machine):
+        """Stops the Signers, and asks the journal: its audit, and a copy of it to a file, with the ledger of that."""
+        for one in self.world.machines:
+            one.kill()
+        audit = fault(machine.run("audit"))
+        room = machine.beside("copied")
+        room.config.write_text(FileJournal(self.world).configure(room.config.read_text(), room))
+        return audit, *_restored(room, fault(machine.run("journal", "copy", "--to", room.config)))
+
+    def close(self):
+        for line in self.lines.values():
+            line.close()
+        self.server.close()
+
+
+JOURNALS = {one.name: one for one in (FileJournal, ServerJournal)}
+
+
+def fault(ended):
+    """The words of a command that failed; empty where it did not."""
+    return "" if ended.returncode == 0 else f"{ended.args[3:]}: {ended.stderr or ended.stdout}"
+
+
+def _restored(room, problem):
+    exported = None if problem else ledger(room.run("export", "--format", "jsonl"))
+    shutil.rmtree(room.room, ignore_errors=True)
+    return problem, exported
+
+
+def ledger(exported):
+    """The charged rows of an export."""
+    if exported.returncode != 0:
+        raise RuntimeError(f"export: {exported.stderr}")
+    rows = [json.loads(line) for line in exported.stdout.splitlines()]
+    return sorted(
+        (
+            {"chain": row["chainId"], "subscription": int(row["subscribeId"]), "period": int(row["period"]),
+             "amount": int(row["amount"])}
+            for row in rows
+            if row["state"] == "charged"
+        ),
+        key=lambda row: tuple(row.values()),
+    )
