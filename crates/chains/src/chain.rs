@@ -8,7 +8,7 @@ mod block;
 mod family;
 mod pool;
 
-pub use block::{Block, Header, Included, Place};
+pub use block::{Block, Commitments, Header, Included, Place};
 pub use family::{Family, Site, Verdict};
 pub use pool::{Pending, Pool};
 

@@ -216,6 +216,6 @@ fn logs(chain: &Chain<Evm>, filter: &Filter) -> Result<Vec<Log>, Error> {
             from..=to.min(head)
         }
     };
-    let all = blocks.filter_map(|number| chain.block(number)).flat_map(|block| shapes::logs(block));
+    let all = blocks.filter_map(|number| chain.block(number)).flat_map(shapes::logs);
     Ok(all.filter(|log| filter.matches(&log.inner)).collect())
 }

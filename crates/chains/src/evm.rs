@@ -3,7 +3,9 @@
 //! The JSON-RPC face needs these parts of it: [`decode`] and [`Evm::admit`] for `eth_sendRawTransaction`,
 //! [`Evm::run`] for `eth_call` and `eth_estimateGas`, [`Receipt`] for receipts and logs.
 
-use crate::chain::{Block, Chain, Family, Header, Included, Pending, Site, Verdict};
+pub mod sealed;
+
+use crate::chain::{Block, Chain, Commitments, Family, Header, Included, Pending, Site, Verdict};
 use crate::curve;
 use crate::memo::Memo;
 use crate::state::{Hashes, RunError, State, View};
@@ -17,7 +19,7 @@ use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::context_interface::either::Either;
 use revm::database_interface::{DatabaseCommit, WrapDatabaseRef};
 use revm::primitives::hardfork::SpecId;
-use revm::primitives::{Address, B256, KECCAK_EMPTY, TxKind, U256, keccak256};
+use revm::primitives::{Address, B256, KECCAK_EMPTY, TxKind, U256};
 use revm::state::Bytecode;
 use revm::{ExecuteEvm, MainBuilder, MainContext};
 
@@ -182,7 +184,7 @@ impl Evm {
             gas_limit: header.gas_limit,
             basefee: header.price,
             difficulty: U256::ZERO,
-            prevrandao: Some(keccak256(header.parent)),
+            prevrandao: Some(sealed::randomness(header)),
             blob_excess_gas_and_price: Some(BlobExcessGasAndPrice {
                 excess_blob_gas: 0,
                 blob_gasprice: 1,
@@ -232,6 +234,7 @@ impl Family for Evm {
             price: self.base_fee.unwrap_or(followed),
             gas_limit: self.gas_limit,
             fork,
+            commitments: Commitments::default(),
         }
     }
 
@@ -274,16 +277,8 @@ impl Family for Evm {
     }
 
     fn seal(&self, header: &mut Header, body: &[Included<Self>]) -> B256 {
-        let mut bytes = vec![];
-        for field in [header.number, header.time_ms, header.price, header.gas_limit, header.fork] {
-            bytes.extend(field.to_be_bytes());
-        }
-        bytes.extend(header.parent);
-        bytes.extend(header.producer);
-        for included in body {
-            bytes.extend(Self::id(&included.tx));
-        }
-        keccak256(bytes)
+        header.commitments = sealed::commitments(body);
+        sealed::header(header).hash_slow()
     }
 }
 

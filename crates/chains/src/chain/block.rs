@@ -1,6 +1,8 @@
 //! The parts of a block: a header, an id that the family computes, and transactions with their receipts.
 
 use super::Family;
+use alloy::consensus::EMPTY_ROOT_HASH;
+use alloy::primitives::Bloom;
 use revm::primitives::{Address, B256};
 use std::sync::Arc;
 
@@ -23,6 +25,28 @@ pub struct Header {
     pub gas_limit: u64,
     /// Number of forks before the block: makes the blocks of a new branch differ from those they replace.
     pub fork: u64,
+    /// The sums over the body. On TRON those of an empty one.
+    pub commitments: Commitments,
+}
+
+/// The sums over a block's body that its header commits to on EVM. By default those of an empty body.
+#[derive(Clone, Copy, Debug)]
+pub struct Commitments {
+    /// The root over the transactions.
+    pub transactions: B256,
+    /// The root over the receipts.
+    pub receipts: B256,
+    /// The bloom of all logs.
+    pub bloom: Bloom,
+    /// The gas that the transactions used.
+    pub gas_used: u64,
+}
+
+impl Default for Commitments {
+    fn default() -> Self {
+        let none = EMPTY_ROOT_HASH;
+        Self { transactions: none, receipts: none, bloom: Bloom::ZERO, gas_used: 0 }
+    }
 }
 
 /// A transaction with what became of it.

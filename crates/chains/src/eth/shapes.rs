@@ -1,21 +1,18 @@
 //! Blocks, transactions, receipts and logs as the protocol writes them.
 //!
-//! The hash of a block is the chain's own and not that of its header's RLP, and there is no state root.
+//! Headers, roots and blooms are true ones, but for the state's root.
 
 use super::jsonrpc::{Answer, value};
 use crate::chain::{Block, Chain, Header, Included, Place};
-use crate::evm::{Evm, Tx};
-use alloy::consensus::constants::EMPTY_WITHDRAWALS;
-use alloy::consensus::{
-    Header as Sealed, Receipt, ReceiptEnvelope, Transaction as _, TxEnvelope, TxReceipt as _,
-    proofs,
-};
+use crate::evm::{Evm, Tx, sealed};
+use alloy::consensus::Transaction as _;
 use alloy::eips::eip2718::Encodable2718;
-use alloy::primitives::{B256, Bloom, U256};
+use alloy::primitives::{B256, U256};
 use alloy::rpc::types::{
     Block as RpcBlock, BlockTransactions, Header as RpcHeader, Log, Transaction, TransactionReceipt,
 };
 use serde_json::Value;
+use std::sync::Arc;
 
 /// A shape of the transactions in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,28 +55,10 @@ pub fn pending(chain: &Chain<Evm>, bodies: Bodies) -> Answer {
 
 /// The header of a block with this body.
 pub fn header(header: &Header, hash: B256, body: &[Included<Evm>]) -> RpcHeader {
-    let signed: Vec<&TxEnvelope> = body.iter().map(|included| included.tx.inner()).collect();
-    let envelopes: Vec<_> = body.iter().map(|included| envelope(included, vec![])).collect();
-    let bytes: usize = signed.iter().copied().map(Encodable2718::encode_2718_len).sum();
-    let inner = Sealed {
-        parent_hash: header.parent,
-        beneficiary: header.producer,
-        transactions_root: proofs::calculate_transaction_root(&signed),
-        logs_bloom: envelopes.iter().fold(Bloom::ZERO, |all, receipt| all | receipt.bloom()),
-        number: header.number,
-        gas_limit: header.gas_limit,
-        gas_used: body.last().map_or(0, |last| last.receipt.cumulative_gas_used),
-        timestamp: header.time_ms / 1000,
-        base_fee_per_gas: Some(header.price),
-        withdrawals_root: Some(EMPTY_WITHDRAWALS),
-        blob_gas_used: Some(0),
-        excess_blob_gas: Some(0),
-        parent_beacon_block_root: Some(B256::ZERO),
-        ..Sealed::default()
-    };
+    let bytes: usize = body.iter().map(|included| included.tx.encode_2718_len()).sum();
     // About the length of a header in RLP.
     let size = Some(U256::from(bytes + 600));
-    RpcHeader { hash, inner, total_difficulty: None, size }
+    RpcHeader { hash, inner: sealed::header(header), total_difficulty: None, size }
 }
 
 /// A transaction in a block.
@@ -110,9 +89,12 @@ pub fn waits(tx: &Tx) -> Transaction {
 /// The receipt of a transaction in a block.
 pub fn receipt(place: &Place<Evm>) -> TransactionReceipt {
     let (block, included) = (&place.block, place.included());
-    let mine = logs(block).filter(|log| log.transaction_index == Some(wide(place.index)));
+    let earlier = &block.body[..place.index];
+    let first: usize = earlier.iter().map(|one| sealed::logs(&one.receipt).len()).sum();
+    let mut places = first..;
+    let placed = |inner| log(place, places.next().unwrap_or_default(), inner);
     TransactionReceipt {
-        inner: envelope(included, mine.collect()),
+        inner: sealed::receipt(&included.tx, &included.receipt).map_logs(placed),
         transaction_hash: *included.tx.tx_hash(),
         transaction_index: Some(wide(place.index)),
         block_hash: Some(block.id),
@@ -127,40 +109,30 @@ pub fn receipt(place: &Place<Evm>) -> TransactionReceipt {
     }
 }
 
-/// The receipt by type of transaction. The bloom is that of the transaction's logs, whichever are listed.
-fn envelope(included: &Included<Evm>, listed: Vec<Log>) -> ReceiptEnvelope<Log> {
-    let result = &included.receipt.result;
-    let logs_bloom = result.logs().iter().collect();
-    let receipt = Receipt {
-        status: result.is_success().into(),
-        cumulative_gas_used: included.receipt.cumulative_gas_used,
-        logs: listed,
+/// All logs of a block, in order.
+pub fn logs(block: &Arc<Block<Evm>>) -> Vec<Log> {
+    let places = (0..block.body.len()).map(|index| Place { block: Arc::clone(block), index });
+    let own = |place: Place<Evm>| {
+        let logs = sealed::logs(&place.included().receipt).to_vec();
+        logs.into_iter().map(move |inner| (place.clone(), inner))
     };
-    ReceiptEnvelope::from_typed(
-        included.tx.tx_type(),
-        receipt.into_with_bloom_unchecked(logs_bloom),
-    )
+    let all = places.flat_map(own).enumerate();
+    all.map(|(log_index, (place, inner))| log(&place, log_index, inner)).collect()
 }
 
-/// All logs of a block, in order.
-pub fn logs(block: &Block<Evm>) -> impl Iterator<Item = Log> {
-    let by_transaction = block.body.iter().enumerate();
-    let all = by_transaction.flat_map(|(index, included)| {
-        let hash = *included.tx.tx_hash();
-        let logs =
-            if included.receipt.result.is_success() { included.receipt.result.logs() } else { &[] };
-        logs.iter().map(move |log| (index, hash, log.clone()))
-    });
-    all.enumerate().map(|(log_index, (index, hash, inner))| Log {
+/// A log of the transaction at a place, by its index among the logs of the block.
+fn log(place: &Place<Evm>, log_index: usize, inner: alloy::primitives::Log) -> Log {
+    let block = &place.block;
+    Log {
         inner,
         block_hash: Some(block.id),
         block_number: Some(block.header.number),
         block_timestamp: Some(block.header.time_ms / 1000),
-        transaction_hash: Some(hash),
-        transaction_index: Some(wide(index)),
+        transaction_hash: Some(*place.included().tx.tx_hash()),
+        transaction_index: Some(wide(place.index)),
         log_index: Some(wide(log_index)),
         removed: false,
-    })
+    }
 }
 
 fn wide(index: usize) -> u64 {

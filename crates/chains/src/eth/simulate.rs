@@ -5,8 +5,8 @@
 use super::at::At;
 use super::jsonrpc::{Answer, Error, value};
 use super::{calls, shapes};
-use crate::chain::{Chain, Family as _, Header};
-use crate::evm::{Checks, Evm};
+use crate::chain::{Chain, Commitments, Header};
+use crate::evm::{Checks, Evm, sealed};
 use crate::state::State;
 use alloy::primitives::{B256, Bytes};
 use alloy::rpc::types::simulate::{
@@ -65,11 +65,10 @@ fn one(
         used += done.result.tx_gas_used();
         results.push(told(&done.result, &at.header, results.iter().map(|r| r.logs.len()).sum()));
     }
-    let id = chain.family().seal(&mut at.header, &[]);
-    let mut rpc = shapes::header(&at.header, id, &[]);
-    rpc.inner.gas_used = used;
+    at.header.commitments.gas_used = used;
+    let id = sealed::header(&at.header).hash_slow();
     let inner = RpcBlock {
-        header: rpc,
+        header: shapes::header(&at.header, id, &[]),
         uncles: vec![],
         transactions: BlockTransactions::Hashes(vec![]),
         withdrawals: Some(vec![].into()),
@@ -107,6 +106,7 @@ fn header(
         price: wanted.base_fee.map_or(price, |fee| fee.saturating_to()),
         gas_limit: wanted.gas_limit.unwrap_or(before.gas_limit),
         fork: before.fork,
+        commitments: Commitments::default(),
     })
 }
 

@@ -10,7 +10,7 @@ use super::refusal::{Code, Refusal};
 use super::tvm::Scene;
 use super::tx::{Tx, sha256};
 use super::witness::{self, Election, Witness};
-use crate::chain::{Block, Family, Header, Included, Pending, Site, Verdict};
+use crate::chain::{Block, Commitments, Family, Header, Included, Pending, Site, Verdict};
 use crate::state::{Hashes, State};
 use prost::Message;
 use revm::primitives::B256;
@@ -223,6 +223,7 @@ impl Family for Tron {
             price: self.params.energy_price(),
             gas_limit: 0,
             fork,
+            commitments: Commitments::default(),
         }
     }
 
