@@ -39,14 +39,16 @@ def settle(world):
     """Lets blocks be made until a Signer is ready and follows nothing. Returns whether it is, and how much is open."""
     until, ready, undecided = time.monotonic() + PATIENCE_S, False, dict.fromkeys(FAMILIES, -1)
     while time.monotonic() < until:
+        # The nodes answer nothing while time is moved on.
         world.control("advance", seconds=90)
-        world.tend()
-        ready, seen = world.ready()
-        if seen is not None and "chains" in seen:
-            undecided = {chain["chainId"]: chain["undecided"] for chain in seen["chains"]}
-        if ready and not any(undecided.values()):
-            break
-        time.sleep(0.5)
+        for _ in range(20):
+            world.tend()
+            ready, seen = world.ready()
+            if seen is not None and "chains" in seen:
+                undecided = {chain["chainId"]: chain["undecided"] for chain in seen["chains"]}
+            if ready and not any(undecided.values()):
+                return ready, undecided
+            time.sleep(0.2)
     return ready, undecided
 
 

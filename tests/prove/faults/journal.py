@@ -123,7 +123,9 @@ def _another_key(world):
         (machine.room / "second.key").write_text(f"{secret:064x}\n")
         (machine.room / "second.key").chmod(0o600)
     for chain in FAMILIES:
-        world.control("fund", chainId=chain, wallet=spelled(chain, curve.address(curve.key("second biller"))))
+        # Each time is enough for some batches.
+        for _ in range(12):
+            world.control("fund", chainId=chain, wallet=spelled(chain, curve.address(curve.key("second biller"))))
 
 
 def _use(machine, second):
