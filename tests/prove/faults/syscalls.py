@@ -43,30 +43,34 @@ def _strikes(log):
     return told.count("(INJECTED)") + (1 if "+++ killed by SIGKILL" in told else 0)
 
 
-def _next(world, kinds):
-    """The next call, place and error of the script: the n-th call of each kind, from the first to the last."""
-    if not getattr(world, "script", None):
-        world.script = [(call, n, error) for n in range(1, 60) for call, errors in _CALLS.items() for error in kinds(errors)]
-    return world.script.pop(0)
+class Script:
+    """Every call of each kind, one after the other: until a thread makes so many no more."""
+
+    def __init__(self, dice, kinds):
+        self.kinds, self.place = [(call, error) for call, errors in _CALLS.items() for error in kinds(errors)], 1
+        dice.shuffle(self.kinds)
+
+    def go_on(self, dice, struck):
+        if struck:
+            self.place += dice.randint(1, 3)
+        else:
+            self.kinds, self.place = [*self.kinds[1:], self.kinds[0]], 1
 
 
 def _play(world, dice, kinds, how):
-    # Rows of several seeds play several parts of the script.
-    if not getattr(world, "script", None):
-        _next(world, kinds)
-        for _ in range(dice.randrange(len(world.script))):
-            world.script.append(world.script.pop(0))
-    call, place, error = _next(world, kinds)
+    if not hasattr(world, "script"):
+        world.script = Script(dice, kinds)
+    (call, error), place = world.script.kinds[0], world.script.place
     with traced(world, f"{call}:{how.format(error)}:when={place}") as log:
-        until = time.monotonic() + 6
+        until = time.monotonic() + 5
         while time.monotonic() < until and not _strikes(log) and world.machine.signer.poll() is None:
             time.sleep(0.05)
-        if error is None:
-            world.machine.signer.wait(5) if _strikes(log) else None
-        else:
-            time.sleep(dice.uniform(0, 0.5))
-    for _ in range(_strikes(log)):
-        world.count()
+        # One that failed may go on for a while.
+        time.sleep(0 if error is None else dice.uniform(0, 0.5))
+    strikes = _strikes(log)
+    if strikes:
+        world.count(times=strikes)
+    world.script.go_on(dice, strikes)
 
 
 @row(prepare=TRACED)
