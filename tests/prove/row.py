@@ -112,12 +112,13 @@ def errands(world, dice):
 
 
 def trouble(world, inject, dice, over):
-    """Faults, one after the other, until the month is over: one at least."""
+    """Faults, one after the other, until the month is over: one at least. After each some requests are posted again, and
+    the next one mostly waits until new work is taken: an old copy of the journal takes none before it has learnt enough."""
     while True:
         inject(world, dice)
-        since = time.monotonic()
-        while not over.wait(0.05) and any(world.heard(chain, since) is None for chain in FAMILIES):
-            pass
+        world.ask_again(dice)
+        while dice.random() < 0.98 and not over.is_set() and not world.ready()[0]:
+            time.sleep(0.1)
         if over.wait(dice.uniform(0.05, 0.5)):
             return
 

@@ -135,6 +135,14 @@ class World:
             pause = min(pause * 2, 1.0)
         return None
 
+    def ask_again(self, dice, patience_s=60):
+        """Posts a request of each chain again that was promised a moment ago: what was forgotten is charged twice now."""
+        for chain in FAMILIES:
+            with self.lock:
+                promised = [post for post in self.posts[-60:] if post.chain == chain and post.code == 1]
+            if promised:
+                self.bill_until_judged(chain, dice.choice(promised[-20:]).entries, until=time.monotonic() + patience_s)
+
     def tend(self):
         for machine in list(self.machines):
             machine.tend()
@@ -143,12 +151,6 @@ class World:
         """Counts a fault where it happens: of some chains, or of all."""
         with self.lock:
             self.faults.extend((time.monotonic(), chain, times) for chain in chains or FAMILIES)
-
-    def heard(self, chain, since):
-        """The time of the first verdict that a caller of a chain heard after some time; none so far."""
-        with self.lock:
-            return min((post.answered for post in self.posts[-400:]
-                        if post.chain == chain and post.code in (1, 2) and post.answered > since), default=None)
 
     # --- the chains
 

@@ -22,7 +22,7 @@ def _played(world, dice, change, *chains):
     machine.start(supervised=False)
     until = time.monotonic() + _PATIENCE_S
     while machine.signer.poll() is None and time.monotonic() < until:
-        time.sleep(0.05)
+        world.ask_again(dice, patience_s=1)
     machine.kill()
     machine.write(world.text)
     machine.start()
