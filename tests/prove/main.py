@@ -5,11 +5,13 @@ import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import traceback
 from pathlib import Path
 
+import planted
 import report
 from contracts import CONTRACTS
 from faults import ROWS
@@ -22,9 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main():
     options = parse()
+    # Whoever ends it ends what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.report:
         options.report.write_text(report.page(report.read(options.results or [])))
         return 0
+    if options.planted is not None:
+        return plant(options)
     programs, plays = options.programs or built(), chosen(options)
     share, failed = options.minutes / len(plays), False
     print(report.HEAD, flush=True)
@@ -36,7 +42,7 @@ def main():
             print(f"  {name}, {journal}, seed {options.seed}: the row itself failed", file=sys.stderr)
             traceback.print_exc()
             continue
-        result |= {"commit": commit(), "machine": machine(), "programs": programs.name}
+        result |= {"commit": options.commit or commit(), "machine": machine(), "programs": programs.name}
         for line in report.lines([result]):
             print(line, flush=True)
         for law, _, evidence in result["convictions"]:
@@ -44,6 +50,21 @@ def main():
             print(f"  {name}, {journal}, seed {options.seed}: {LAWS[law]}: {evidence}", file=sys.stderr, flush=True)
         record(options, result)
     return 1 if failed else 0
+
+
+def plant(options):
+    """Plays the planted faults, and tells which survive."""
+    tree, names = options.tree or ROOT / "target" / "planted", options.planted
+    faults = [fault for fault in planted.known() if not names or fault.name in names]
+    programs = options.programs or planted.build(tree)
+    survivors = 0
+    for fault in faults:
+        result = planted.judge(fault, programs, options.seed, options.minutes / len(faults), options.journal or "file")
+        result |= {"commit": options.commit or commit(), "machine": machine()}
+        survivors += not result["by"]
+        print(f"{fault.name}: {result['by'] or 'SURVIVED'} {result['law']}", flush=True)
+        record(options, result)
+    return 1 if survivors else 0
 
 
 def record(options, result):
@@ -61,8 +82,11 @@ def parse():
     parser.add_argument("--journal", choices=list(JOURNALS), help="rows on this journal alone")
     parser.add_argument("--contract", choices=list(CONTRACTS), default="careless", help="the contract that is billed (careless)")
     parser.add_argument("--programs", type=Path, help="a directory with merchant-signer and sandbox; built as released if not given")
+    parser.add_argument("--commit", help="the commit that --programs were built from, if it is another than the tree's")
     parser.add_argument("--results", type=Path, action="append", help="a file to which results are added as JSON lines; for --report, which are read, several times")
     parser.add_argument("--report", type=Path, help="writes the report from --results, such as docs/reliability.md, and plays nothing")
+    parser.add_argument("--planted", nargs="*", metavar="FAULT", help="instead, the faults that are planted in a copy of the product, all or these")
+    parser.add_argument("--tree", type=Path, help="where that copy is made and built; it may be built already (target/planted)")
     parser.add_argument("--keep", type=Path, help="a directory where the rooms of the rows stay: configurations, journals, logs")
     return parser.parse_args()
 

@@ -1,0 +1,80 @@
+"""Faults planted in the product, and the rows that have to convict them.
+
+Each patch of planted/ breaks one rule where `PLANTED` in the environment names it. All are applied to one copy of the
+tree, which is built once; each fault is then played in the rows that its patch names, until one convicts it.
+"""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import closing
+import row
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A fault, the sentence on it, the crate that it is in, and the rows that play it."""
+
+    name: str
+    words: str
+    crate: str
+    rows: list
+    patch: Path
+
+
+def known():
+    """Every fault, in the order of names."""
+    return [read(path) for path in sorted(Path(__file__).with_suffix("").glob("*.patch"))]
+
+
+def read(path):
+    words, rows, _, _, changed, *_ = path.read_text().splitlines()
+    parts = changed.removeprefix("+++ b/").split("/")
+    crate = parts[1] if parts[0] == "crates" else "merchant-signer"
+    return Planted(path.stem, words, crate, rows.removeprefix("Rows: ").split(), path)
+
+
+def build(tree):
+    """Applies every patch to a copy of the tree as it is committed, and builds it. Returns the directory of the programs."""
+    tree.mkdir(parents=True, exist_ok=True)
+    for old in tree.iterdir():
+        # What was built before is built on.
+        if old.name != "target":
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
+    subprocess.run(["tar", "-x"], input=archive, cwd=tree, check=True)
+    for fault in known():
+        with fault.patch.open() as patch:
+            done = subprocess.run(["patch", "-p1", "--no-backup-if-mismatch"], stdin=patch, cwd=tree, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{fault.name} does not fit the tree any more: {done.stdout}")
+    target = tree / "target"
+    build = ["cargo", "build", "--locked", "-p", "merchant-signer", "-p", "sandbox", "--bins", "--target-dir", target]
+    subprocess.run(build, cwd=tree, check=True)
+    return target / "debug"
+
+
+def judge(fault, programs, seed, minutes, journal):
+    """Plays a fault until a row convicts it. Returns the result as JSON has it."""
+    os.environ["PLANTED"] = fault.name
+    # Who is stuck for a minute is stuck: nothing else is to be learnt of a broken product.
+    closing.PATIENCE_S, row.MONTH_S = 60, 60
+    result = {"planted": fault.name, "words": fault.words, "crate": fault.crate, "by": "", "law": "", "seed": seed}
+    try:
+        for name in fault.rows:
+            try:
+                convictions = row.play(name, journal, seed, programs, minutes)["convictions"]
+            except Exception as broken:
+                # A command or an answer that every row needs failed: the row ends before its verdict.
+                convictions = [("ends", None, f"the row itself failed: {broken}")]
+            if convictions:
+                laws = sorted({law for law, _, _ in convictions})
+                return result | {"by": f"{name}, seed {seed}", "law": ", ".join(laws), "evidence": convictions[0][2]}
+        return result
+    finally:
+        del os.environ["PLANTED"]
