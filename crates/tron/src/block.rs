@@ -261,7 +261,7 @@ pub fn merkle_root(leaves: Vec<B256>) -> B256 {
     level.first().copied().unwrap_or_default()
 }
 
-fn join(pair: &[B256]) -> B256 {
+pub(crate) fn join(pair: &[B256]) -> B256 {
     match pair {
         [left, right] => sha256(&[left.as_slice(), right.as_slice()].concat()),
         [only] => *only,
@@ -270,7 +270,11 @@ fn join(pair: &[B256]) -> B256 {
 }
 
 impl HeaderAnswer {
-    fn message(&self) -> Result<HeaderRaw, Unproven> {
+    /// The message, of whose bytes the SHA-256 is signed.
+    ///
+    /// # Errors
+    /// [`Unproven::Range`].
+    pub fn message(&self) -> Result<HeaderRaw, Unproven> {
         let signed = |number: u64| i64::try_from(number).map_err(|_| Unproven::Range);
         Ok(HeaderRaw {
             timestamp: signed(self.timestamp)?,
@@ -287,13 +291,18 @@ impl HeaderAnswer {
 
 impl TransactionAnswer {
     /// Returns the transaction's leaf in the tree.
-    fn leaf(&self) -> Result<B256, Unproven> {
+    pub(crate) fn leaf(&self) -> Result<B256, Unproven> {
+        Ok(sha256(&self.message()?))
+    }
+
+    /// The bytes of the whole message, result included, of which the leaf is the SHA-256.
+    pub(crate) fn message(&self) -> Result<Vec<u8>, Unproven> {
         let message = Transaction {
             raw_data: self.raw_data_hex.to_vec(),
             signature: self.signature.iter().map(|bytes| bytes.to_vec()).collect(),
             ret: self.rets()?,
         };
-        Ok(sha256(&message.encode_to_vec()))
+        Ok(message.encode_to_vec())
     }
 
     fn rets(&self) -> Result<Vec<Ret>, Unproven> {

@@ -5,5 +5,6 @@ pub mod answer;
 pub mod block;
 pub mod finality;
 pub mod messages;
+pub mod path;
 pub mod result;
 pub mod transaction;

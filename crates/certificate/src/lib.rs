@@ -1,0 +1,7 @@
+#![doc = include_str!("../README.md")]
+
+pub mod event;
+pub mod evm;
+pub mod form;
+pub mod invalid;
+pub mod tvm;

@@ -1,0 +1,131 @@
+//! True certificates show what they are said to show, and each lie is refused by name.
+
+use crate::made::{TRANSFER, evm_block, of_evm, of_tvm, statement, tvm_blocks};
+use alloy::primitives::{Address, B256};
+use certificate::event::Declaration;
+use certificate::evm::Named;
+use certificate::form::Certificate;
+use certificate::invalid::Invalid;
+use std::collections::BTreeSet;
+use tron_primitives::block::ProvenHeader;
+
+#[test]
+fn a_certificate_shows_who_was_charged_to_whoever_trusts_the_block() {
+    for many in [1, 2, 150] {
+        let made = of_evm(many);
+        assert_eq!(made.len(), usize::try_from(many).unwrap());
+        for (certificate, value) in made.iter().zip(1..) {
+            let read = Certificate::read(&certificate.text()).unwrap();
+            assert_eq!(read, *certificate);
+            let shown = read.verify(read.block()).unwrap();
+            assert_eq!(shown.event["value"], format!("{value}"));
+            assert_eq!(shown.event["from"], format!("{:#x}", Address::ZERO));
+            let stranger = B256::repeat_byte(1);
+            assert_eq!(read.verify(stranger), Err(Invalid::OtherBlock(read.block())));
+        }
+    }
+}
+
+#[test]
+fn on_tron_it_shows_the_call_and_the_blocks_on_top() {
+    let made = of_tvm(5);
+    for certificate in &made {
+        let read = Certificate::read(&certificate.text()).unwrap();
+        let shown = read.verify(read.block()).unwrap();
+        let producers: BTreeSet<_> = shown.standing.iter().map(ProvenHeader::producer).collect();
+        assert_eq!(producers.len(), 19, "enough of 27 to be irrevocable");
+        assert_eq!(shown.standing[0].number(), shown.number);
+        assert!(shown.event.is_empty());
+    }
+    let transactions: BTreeSet<_> =
+        made.iter().map(|one| one.verify(one.block()).unwrap().transaction).collect();
+    assert_eq!(transactions.len(), 5);
+}
+
+/// A file is as short as a mail: in the median 8 kB on EVM in a block of 150, and 25 kB on TRON.
+#[test]
+fn a_certificate_is_short() {
+    let median = |made: Vec<Certificate>| {
+        let mut sizes: Vec<usize> = made.iter().map(|one| one.text().len()).collect();
+        sizes.sort_unstable();
+        sizes[sizes.len() / 2]
+    };
+    let (evm, tvm) = (median(of_evm(150)), median(of_tvm(50)));
+    assert!(evm <= 8_000 && tvm <= 25_000, "{evm} and {tvm}");
+}
+
+#[test]
+fn nothing_is_certified_that_the_block_does_not_bear_out() {
+    let (block, token) = evm_block(2);
+    let hash = block.records()[0].transaction.hash();
+    let event = Some(Named { log: 0, declaration: TRANSFER });
+    let made = |event, statement| Certificate::of_evm(&block, hash, event, statement);
+    assert!(made(event, statement(31_337, token)).is_ok());
+    let shown = made(None, statement(31_337, token)).unwrap();
+    assert_eq!(shown.verify(block.header().hash()).unwrap().contract, token);
+    assert_eq!(made(event, statement(1, token)), Err(Invalid::Network));
+    let elsewhere = statement(31_337, Address::ZERO);
+    assert_eq!(made(event, elsewhere), Err(Invalid::Claim("contract".to_owned())));
+    let mut other = statement(31_337, token);
+    other.claim.insert("value".to_owned(), "2".to_owned());
+    assert_eq!(made(event, other), Err(Invalid::Claim("value".to_owned())));
+    let mut bare = statement(31_337, token);
+    bare.claim.clear();
+    assert_eq!(made(event, bare), Err(Invalid::Claim("contract".to_owned())));
+    let events = [
+        (1, TRANSFER),
+        (0, "event Approval(address indexed from, address indexed to, uint256 value)"),
+        (0, "event Transfer(address indexed from, address to, uint256 value)"),
+        (0, "event Transfer(address indexed from, address indexed to,uint256 value)"),
+        (0, "event Transfer(address indexed from, address indexed from, uint256 value)"),
+        (0, "event Transfer(address indexed from, address indexed to, uint value)"),
+    ];
+    for (log, declaration) in events {
+        let said = made(Some(Named { log, declaration }), statement(31_337, token));
+        assert_eq!(said, Err(Invalid::Event), "{declaration}");
+    }
+    let unknown = Certificate::of_evm(&block, B256::ZERO, event, statement(31_337, token));
+    assert_eq!(unknown, Err(Invalid::Transaction));
+}
+
+#[test]
+fn on_tron_nothing_is_certified_that_the_blocks_do_not_bear_out() {
+    let (blocks, token) = tvm_blocks(2);
+    let (own, above) = blocks.split_first().unwrap();
+    let id = own.transactions[0].tx_id;
+    let made = |above: &[_], contract| Certificate::of_tvm(own, above, id, statement(1, contract));
+    assert!(made(above, token).is_ok() && made(&[], token).is_ok());
+    assert_eq!(made(above, Address::ZERO), Err(Invalid::Claim("contract".to_owned())));
+    assert_eq!(made(&above[1..], token), Err(Invalid::Above));
+    let mut failed = own.clone();
+    failed.transactions[0].ret[0].contract_ret = "REVERT".to_owned();
+    let said = Certificate::of_tvm(&failed, above, id, statement(1, token));
+    assert_eq!(said, Err(Invalid::Path), "another outcome is another block");
+}
+
+#[test]
+fn a_declaration_has_one_spelling() {
+    let bad = [
+        "Transfer(address from)",
+        "event (address from)",
+        "event Transfer(address)",
+        "event Transfer(address  from)",
+        "event Transfer(address from) ",
+        "event Transfer(string from)",
+        "event Transfer(uint7 from)",
+        "event Transfer(uint08 from)",
+        "event Transfer(uint264 from)",
+        "event Transfer(bytes0 from)",
+        "event Transfer(bytes33 from)",
+        "event Transfer(bytes from)",
+        "event Transfer(uint256[] from)",
+        "event Transfer(uint256 1st)",
+        "event Transfer(uint256 indexed)  x",
+    ];
+    for text in bad {
+        assert_eq!(Declaration::read(text), Err(Invalid::Event), "{text}");
+    }
+    assert!(
+        Declaration::read("event A_1(address indexed from, bool b, bytes3 c, uint8 d)").is_ok()
+    );
+}
