@@ -11,7 +11,8 @@ from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[2]
 # The files that choose what a build is made of: crates, compiler, packers and linker.
-CHOICES = ["Cargo.lock", "rust-toolchain.toml", "operate/packaging/tools", "operate/packaging/requirements.txt"]
+PACKAGING = ["operate/packaging/tools", "operate/packaging/requirements.txt", "operate/packaging/zig.txt"]
+CHOICES = ["Cargo.lock", "rust-toolchain.toml", *PACKAGING]
 
 
 def named(path, name):
