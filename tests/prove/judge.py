@@ -58,6 +58,16 @@ class Post:
         return {by_id[one]: plain(name) for one, name in named.items() if one in by_id}
 
 
+    def made(self):
+        """The charges that the request may have made: those of which it heard that it made them, or any if it heard nothing."""
+        if self.code is None:
+            return set(self.keys())
+        if self.code != 1 or self.body.get("msg", "").startswith("Already sent"):
+            return set()
+        earlier = {int(one["subscribeId"]) for one in self.body["data"].get("earlier") or []}
+        return {key for key in self.promised() if key[1] not in earlier}
+
+
 @dataclass
 class History:
     """Everything that the judge sees."""
@@ -127,10 +137,11 @@ def _named(history, _):
 
 
 def _refused(history, made):
-    """A charge has a request that may have made it: one that promised it, or one whose answer nobody has."""
+    """A charge has a request that may have made it: one that heard so, or one whose answer nobody has. That a repeat
+    hears of it is not enough."""
     may = defaultdict(set)
     for post in history.posts:
-        for key in post.keys() if post.code is None else post.promised():
+        for key in post.made():
             may[key].add(post.tag())
     for key, charges in made.items():
         for one in charges:

@@ -55,7 +55,8 @@ def main():
 def plant(options):
     """Plays the planted faults, and tells which survive."""
     tree, names = options.tree or ROOT / "target" / "planted", options.planted
-    faults = [fault for fault in planted.known() if not names or fault.name in names]
+    there = {fault.name: fault for fault in planted.known()}
+    faults = [there[name] for name in names or there]
     programs = options.programs or planted.build(tree)
     survivors = 0
     for fault in faults:

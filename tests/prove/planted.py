@@ -62,8 +62,8 @@ def build(tree):
 def judge(fault, programs, seed, minutes, journal):
     """Plays a fault until a row convicts it. Returns the result as JSON has it."""
     os.environ["PLANTED"] = fault.name
-    # Who is stuck for a minute is stuck: nothing else is to be learnt of a broken product.
-    closing.PATIENCE_S, row.MONTH_S = 60, 60
+    # Of a broken product that is stuck nothing else is to be learnt.
+    closing.PATIENCE_S, row.MONTH_S = 60, 120
     result = {"planted": fault.name, "words": fault.words, "crate": fault.crate, "by": "", "law": "", "seed": seed}
     try:
         for name in fault.rows:

@@ -90,6 +90,15 @@ class TheJudge(unittest.TestCase):
 
         self.convicts("refused", change)
 
+    def test_a_charge_of_which_only_a_repeat_hears(self):
+        def change(history):
+            history.posts = [
+                Post(139, [ENTRY], 1.0, 2.0, 0, {"data": None}),
+                Post(139, [ENTRY], 3.0, 4.0, 1, sent(HASH) | {"msg": "Already sent: the transaction is open"}),
+            ]
+
+        self.convicts("refused", change)
+
     def test_a_repeat_that_names_another_billing(self):
         def change(history):
             history.posts.append(Post(139, [ENTRY], 5.0, 6.0, 1, sent(OTHER)))
