@@ -16,6 +16,7 @@ mod gates;
 mod handover;
 mod history_head;
 mod hold_keys;
+pub mod journal_place;
 mod keyring;
 pub mod keystores;
 mod lanes;
@@ -48,7 +49,7 @@ pub use sockets::Sockets;
 use crate::auth::CallerError;
 use config::JournalPlace;
 use host::clock::Clock;
-use journal::{Journal, JournalError, OpenError, Setup, Turn};
+use journal::{JournalError, OpenError, Setup, Turn};
 use key_stores::KeyStores;
 use keys::OpenKeys;
 use node::Dial;
@@ -109,7 +110,12 @@ impl<'a> Machine<'a> {
     /// The machine that the program runs on; every endpoint is reached through `dial`, and keys are held by this
     /// process.
     pub fn real(dial: &'a dyn Dial) -> Self {
-        Self { dial, clock: Clock::MACHINE, keys: &KeyStores, journal: &Journal::open_in_turn_at }
+        Self {
+            dial,
+            clock: Clock::MACHINE,
+            keys: &KeyStores,
+            journal: &journal_place::open_in_turn,
+        }
     }
 }
 

@@ -32,7 +32,7 @@ use engine::Engine;
 pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
 pub use guard::forget_answers;
 pub use handshakes::{handshakes_of, uncounted_handshakes};
-use journal::{FullLedger, Refusals};
+use ledger::{Ledger, Refusals};
 pub use obstacles::watch_obstacles;
 pub use standby::StandbyState;
 
@@ -170,8 +170,8 @@ impl AppState {
         Self { refusals, ..self }
     }
 
-    fn ledger(&self) -> FullLedger {
-        FullLedger { journal: self.engine.journal.clone(), refusals: self.refusals.clone() }
+    fn ledger(&self) -> Ledger {
+        Ledger { journal: self.engine.journal.clone(), refusals: self.refusals.clone() }
     }
 
     /// Returns the number of callers that share the room and the budgets.

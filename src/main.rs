@@ -4,12 +4,12 @@ use billing::PlatformChainId;
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 use config::{Config, ConfigErrors, DatabaseUrl};
-use journal::{HistoryHead, Journal, Renaming, mark_shares_the_disk};
+use journal::{HistoryHead, Renaming, mark_shares_the_disk};
 use key_stores::KeyStores;
 use keys::SplitKeys;
 use merchant_signer::app::{
-    self, Machine, Sockets, charges, check, claims, copies, export, first, keystores, operate,
-    totals,
+    self, Machine, Sockets, charges, check, claims, copies, export, first, journal_place,
+    keystores, operate, totals,
 };
 use merchant_signer::telemetry;
 use node::Http;
@@ -221,7 +221,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
         Some(Command::Init { owner_url_file, .. }) => {
             let journal = Config::load(path)?.journal;
             let owner = owner_url_file.as_deref().map(DatabaseUrl::in_file).transpose()?;
-            Journal::create_at(&journal, owner.as_ref())?;
+            journal_place::create(&journal, owner.as_ref())?;
             say(&format!("made the journal {journal}"))?;
             if mark_shares_the_disk(&journal) {
                 say(MARK_BESIDE)?;

@@ -4,8 +4,7 @@
 
 use alloy::primitives::{Address, U256};
 use config::Config;
-use journal::Journal;
-use merchant_signer::app::{self, Machine, Sockets, check};
+use merchant_signer::app::{self, Machine, Sockets, check, journal_place};
 use node::Http;
 use sandbox_chains::chain::{Chain, Header, Settings};
 use sandbox_chains::eth;
@@ -50,7 +49,7 @@ impl World {
         put_key(&place);
         let text = config(&url, &town, multicall.unwrap_or(town.multicall), &place);
         let config = Config::from_toml(&text, &[]).unwrap();
-        Journal::create_at(&config.journal, None).unwrap();
+        journal_place::create(&config.journal, None).unwrap();
         Self { node, town, _place: place, config }
     }
 }

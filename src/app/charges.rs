@@ -7,7 +7,7 @@ use billing::{Family, PlatformChainId, SubscribeId, UserHash, parse_address};
 use clap::Args;
 use config::Config;
 use jiff::Timestamp;
-use journal::{LedgerFilter, LedgerOrder};
+use ledger::{LedgerFilter, LedgerOrder};
 use std::error::Error;
 use std::io::Write;
 

@@ -2,6 +2,7 @@
 
 use super::Machine;
 use super::connect::{self, Connected};
+use super::journal_place;
 use super::lanes::Orphans;
 use alloy::primitives::Address;
 use billing::{PlatformChainId, spell_address};
@@ -242,7 +243,7 @@ impl JournalSeen {
         let (place, what) = (&config.journal, config.journal.word());
         let unread =
             |file| Self { journal: None, file, pauses: BTreeMap::new(), known_lanes: vec![] };
-        match Journal::open_at(place) {
+        match journal_place::open(place) {
             Ok(journal) => match Self::read(config, journal).await {
                 Ok(seen) => seen,
                 Err(error) => unread(Finding::fault(what, error.to_string())),

@@ -1,6 +1,7 @@
 //! The commands that change claims by a person's word. They work on a journal that no Signer has open; of one that
 //! has it open, `resolve` is asked.
 
+use super::journal_place;
 use super::remote::{Remote, RemoteNeed};
 use billing::SubscribeId;
 use clap::Args;
@@ -37,7 +38,7 @@ pub struct ResolveCommand {
 /// `resolve`: what was done, in words. While a Signer holds the journal, that Signer does it, for a caller who may
 /// control.
 pub async fn resolve(config: &Config, command: &ResolveCommand) -> Result<String, Box<dyn Error>> {
-    match Journal::open_at(&config.journal) {
+    match journal_place::open(&config.journal) {
         Ok(journal) => {
             let told = resolve_in(&journal, command).await;
             journal.close().await;
@@ -86,7 +87,7 @@ async fn ask_to_resolve(
 
 /// `claims export`: what is in the file, in words.
 pub async fn export(journal: &JournalPlace, to: Option<&Path>) -> Result<String, Box<dyn Error>> {
-    let journal = Journal::open_at(journal)?;
+    let journal = journal_place::open(journal)?;
     let exported = journal.export_claims().await;
     journal.close().await;
     let exported = exported?;
@@ -106,9 +107,9 @@ pub async fn import(
     why: &str,
 ) -> Result<String, Box<dyn Error>> {
     let text = std::fs::read_to_string(from)?;
-    let journal = Journal::open_at(journal)?;
+    let journal = journal_place::open(journal)?;
     let told = journal.import_claims(text, BY.to_owned(), why.to_owned()).await;
     journal.close().await;
-    let imported = told?.map_err(|why| format!("{}, {why}", from.display()))?;
+    let imported = told.map_err(|why| format!("{}, {why}", from.display()))?;
     Ok(format!("{} billings added, {} were known", imported.added, imported.known))
 }

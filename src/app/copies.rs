@@ -1,6 +1,7 @@
 //! Backups of the journal: those that are made while the Signer runs, and the commands that make one and put one in
 //! place.
 
+use super::journal_place::{self, Versions};
 use alloy::primitives::Address;
 use clap::Subcommand;
 use config::{BackupPlan, ChainConfig, Config, DatabaseUrl, JournalPlace};
@@ -108,7 +109,7 @@ pub fn carry_out(
 }
 
 fn migrate(journal: &JournalPlace, owner: &Path) -> Result<String, Box<dyn Error>> {
-    let (from, to) = Journal::migrate_at(journal, &DatabaseUrl::in_file(owner)?)?;
+    let Versions { from, to } = journal_place::migrate(journal, &DatabaseUrl::in_file(owner)?)?;
     Ok(if from == to {
         format!("the tables of {journal} are of version {to} already: nothing was done")
     } else {
@@ -127,7 +128,7 @@ fn transfer(
     let to = Config::load(Some(to))?.journal;
     let owner = owner_url_file.map(DatabaseUrl::in_file).transpose()?;
     let Audit { batches, head, .. } =
-        Journal::transfer(from, &to, owner.as_ref(), &mut progress())?;
+        journal_place::copy(from, &to, owner.as_ref(), &mut progress())?;
     Ok(format!(
         "copied to {to}: {} rows, {batches} batches, head {head}. Start the Signer with that configuration, \
          and keep what was at {from} without starting on it again",
@@ -173,7 +174,7 @@ pub fn audit(
     let watch = &mut progress();
     let Audit { batches, head, mut faults } = match file {
         Some(path) => Journal::audit_watched(path, kept, watch)?,
-        None => Journal::audit_at(journal, kept, watch)?,
+        None => journal_place::audit(journal, kept, watch)?,
     };
     let holds = faults.is_empty();
     faults.push(format!(

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use config::Config;
 use host::owner_only;
 use jiff::Timestamp;
-use journal::LedgerFilter;
+use ledger::LedgerFilter;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};

@@ -1,11 +1,13 @@
 //! The ledger, line by line: from the journal itself or, while a Signer holds it, from that Signer.
 
+use super::journal_place;
 use super::remote::{Remote, RemoteNeed};
 use crate::http::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage, TokenNames};
 use config::Config;
 use host::clock::Clock;
 use jiff::Timestamp;
-use journal::{FullLedger, Journal, LedgerFilter, LedgerOrder, LedgerPlace, OpenError, Refusals};
+use journal::OpenError;
+use ledger::{Ledger, LedgerFilter, LedgerOrder, LedgerPlace, Refusals};
 use std::error::Error;
 
 /// Which lines are wanted, and where the Signer is that may hold the journal.
@@ -46,10 +48,10 @@ pub(super) async fn each(
     wanted: &LinesWanted,
     keep: &mut impl AsyncFnMut(ChargeRow) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    match Journal::open_at(&config.journal) {
+    match journal_place::open(&config.journal) {
         Ok(journal) => {
             let refusals = Refusals::of(&config.journal, Clock::MACHINE);
-            let ledger = FullLedger { journal: journal.clone(), refusals };
+            let ledger = Ledger { journal: journal.clone(), refusals };
             let told = read(&ledger, wanted, &TokenNames::of_config(config), keep).await;
             journal.close().await;
             told
@@ -61,7 +63,7 @@ pub(super) async fn each(
 
 /// From the journal itself.
 async fn read(
-    ledger: &FullLedger,
+    ledger: &Ledger,
     wanted: &LinesWanted,
     names: &TokenNames,
     keep: &mut impl AsyncFnMut(ChargeRow) -> Result<(), Box<dyn Error>>,

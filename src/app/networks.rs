@@ -1,10 +1,11 @@
 //! `merchant-signer networks`: gives a network another id of the platform, with all its claims; or has it billed
 //! through another contract, or by another name of its periods.
 
+use super::journal_place;
 use billing::{PlatformChainId, spell_address};
 use config::{Config, JournalPlace};
 use contract::Profile;
-use journal::{Accepting, Journal, NotRenamed, OpenError, Renaming};
+use journal::{Accepting, NotRenamed, OpenError, Renaming};
 use std::error::Error;
 
 /// Why a network keeps its id. Nothing was changed.
@@ -29,7 +30,7 @@ pub async fn rename(journal: &JournalPlace, renaming: Renaming) -> Result<(), Re
     if journal.file().is_none() {
         return Err(KEEPS_ITS_ID.into());
     }
-    let journal = Journal::open_at(journal)?;
+    let journal = journal_place::open(journal)?;
     let renamed = journal.rename(renaming).await;
     journal.close().await;
     Ok(renamed?)
@@ -54,7 +55,7 @@ pub async fn accept(
          billed before under the old contract or the old name",
         spell_address(family.family(), contract)
     );
-    let journal = Journal::open_at(&config.journal)?;
+    let journal = journal_place::open(&config.journal)?;
     let accepted = journal.accept_config(Accepting { chain, contract, naming, guard, why }).await;
     journal.close().await;
     accepted?;

@@ -1,6 +1,7 @@
 //! Has refusals written down, behind the requests that heard them.
 
-use journal::{Journal, Refusals, Unkept};
+use journal::Journal;
+use ledger::{Refusals, Unkept, newest_batch};
 use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -18,7 +19,7 @@ pub(super) async fn keep(refusals: Option<Refusals>, journal: Journal, stop: Can
     let Some(refusals) = refusals else { return };
     let mut notice = UnkeptNotice::default();
     let kept = refusals.clone();
-    if let Ok(newest) = journal.newest_batch().await {
+    if let Ok(newest) = newest_batch(&journal).await {
         notice.about(&refusals, blocking(move || kept.begin(newest)).await);
     }
     let mut ticks = interval(EVERY);
@@ -29,7 +30,7 @@ pub(super) async fn keep(refusals: Option<Refusals>, journal: Journal, stop: Can
             () = stop.cancelled() => true,
         };
         // A journal that does not answer is not waited for: what is refused meanwhile is told all the same.
-        if let Ok(Ok(newest)) = timeout(EVERY, journal.newest_batch()).await {
+        if let Ok(Ok(newest)) = timeout(EVERY, newest_batch(&journal)).await {
             refusals.seen(newest);
         }
         let kept = refusals.clone();

@@ -7,6 +7,8 @@ use axum::response::{IntoResponse, Response};
 use billing::{Digits, Family, Refused, Satisfied, spell_address};
 use chain::ChainError;
 use engine::{Answer, DryRun, NoVerdict, Progress, Sent};
+use journal::JournalError;
+use ledger::LedgerError;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -29,6 +31,21 @@ pub(super) enum HttpReply {
     Answer(Family, Answer),
     NoVerdict(NoVerdict),
     Rejected(Rejection),
+}
+
+impl From<JournalError> for HttpReply {
+    fn from(error: JournalError) -> Self {
+        Self::NoVerdict(error.into())
+    }
+}
+
+impl From<LedgerError> for HttpReply {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Journal(error) => error.into(),
+            LedgerError::Refusals(_) => Self::Rejected(Rejection::Unread(error)),
+        }
+    }
 }
 
 impl HttpReply {

@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use billing::{CallerLabel, Family, Order, PlatformChainId};
 use engine::{Answer, NoVerdict, Progress};
-use journal::RefusedRequest;
+use ledger::RefusedRequest;
 use spans::{self, RequestTrace};
 use std::sync::Arc;
 use tokio::time::Instant;

@@ -19,11 +19,8 @@ use billing::{
     BatchId, BatchState, CallerLabel, FailCode, Family, PlanId, PlatformChainId, SubscribeId,
     UserHash, parse_address,
 };
-use engine::NoVerdict;
-use journal::{
-    FullLedger, Journal, JournalError, LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch,
-    REFUSED,
-};
+use journal::{Journal, JournalError};
+use ledger::{Ledger, LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch, REFUSED};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -245,14 +242,13 @@ pub(super) async fn charges(State(state): State<Arc<AppState>>, request: Request
 
 /// `chains` are those that the caller may ask for; none where it may ask for all.
 async fn page(
-    ledger: &FullLedger,
+    ledger: &Ledger,
     asked: &LedgerQuery,
     chains: Option<Vec<PlatformChainId>>,
     names: &TokenNames,
 ) -> Result<LedgerPage, HttpReply> {
-    let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
     let wrong = |why| HttpReply::Rejected(Rejection::Ledger(why));
-    let name = JournalName::of(&ledger.journal).await.map_err(lost)?;
+    let name = JournalName::of(&ledger.journal).await?;
     let mut after =
         asked.after.as_deref().map(|cursor| name.place(cursor)).transpose().map_err(wrong)?;
     let order = asked.order.map_or_else(LedgerOrder::default, LedgerOrder::from);
@@ -262,7 +258,7 @@ async fn page(
     let mut charges = Vec::new();
     loop {
         let wanted = limit.saturating_sub(charges.len());
-        let step = ledger.step(filter.clone(), order, after, wanted).await.map_err(lost)?;
+        let step = ledger.step(filter.clone(), order, after, wanted).await?;
         if after.is_some_and(|place| place.batch > step.newest) {
             let why = "after is a place that this journal has not reached: it is an older copy";
             return Err(wrong(why.to_owned()));

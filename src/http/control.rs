@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::{Family, PlatformChainId, SubscribeId, spell_address};
 use config::{Caller, Rights};
-use engine::{NoVerdict, NotDone, SigningLanes};
+use engine::{NotDone, SigningLanes};
 use journal::{PersonsWord, Resolution, Switch, Unresolved};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -257,7 +257,7 @@ async fn report(state: &AppState, rights: &Rights) -> Result<Response, HttpReply
     let mut chains = Vec::new();
     for lane in lanes.filter(|lane| rights.covers_chain(lane.id().chain)) {
         let spent = state.engine.spent(lane.id().chain).await;
-        let spent = spent.map_err(|error| HttpReply::NoVerdict(NoVerdict::Journal(error)))?;
+        let spent = spent?;
         let (facts, policy) = (lane.chain.facts(), lane.chain.policy());
         let words = spent.iter().map(|sum| policy.spent_in_words(&sum.unit, sum.amount)).collect();
         chains.push(Control {

@@ -11,8 +11,9 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::{AttemptKind, Family, PlatformChainId, spell_address};
-use engine::{Engine, LaneSet, NoVerdict};
-use journal::{Billing, FeedEvent, FeedKind, FeedPlace, Line, RowMark};
+use engine::{Engine, LaneSet};
+use journal::{Billing, Line};
+use ledger::{Feed, FeedEvent, FeedKind, FeedPlace, NotTold, RowMark};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -312,12 +313,11 @@ async fn page(
     asked: &EventQuery,
     chains: Option<&[PlatformChainId]>,
 ) -> Result<EventPage, HttpReply> {
-    let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
-    let name = JournalName::of(&engine.journal).await.map_err(lost)?;
+    let (name, feed) = (JournalName::of(&engine.journal).await?, Feed::of(&engine.journal));
     let mut place = match asked.after.as_deref() {
         None => FeedPlace::default(),
-        Some(NEWEST) => engine.journal.feed_end().await.map_err(lost)?,
-        Some(RECENT) => engine.journal.feed_end_but(RECENT_ROWS).await.map_err(lost)?,
+        Some(NEWEST) => feed.end().await?,
+        Some(RECENT) => feed.end_but(RECENT_ROWS).await?,
         Some(cursor) => name.event_place(cursor).map_err(HttpReply::Rejected)?,
     };
     let (limit, lanes) = (asked.limit.unwrap_or(USUAL_PAGE), engine.lanes());
@@ -325,9 +325,10 @@ async fn page(
     let mut events = Vec::new();
     loop {
         let wanted = limit.saturating_sub(events.len());
-        let step = engine.journal.feed_step(place, wanted).await.map_err(lost)?;
-        let step =
-            step.map_err(|why| HttpReply::Rejected(Rejection::LostPlace(why.to_string())))?;
+        let step = feed.step(place, wanted).await.map_err(|why| match why {
+            NotTold::UnknownPlace => HttpReply::Rejected(Rejection::LostPlace(why.to_string())),
+            NotTold::Journal(error) => error.into(),
+        })?;
         let seen = step.told.iter().filter(|event| is_told(event, chains));
         events.extend(seen.map(|event| EventRow::told(event, lanes, &name)));
         place = step.reached;

@@ -15,8 +15,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::PlatformChainId;
-use engine::NoVerdict;
-use journal::{FullLedger, JournalError, LedgerFilter, LedgerOrder, REFUSED};
+use ledger::{Ledger, LedgerError, LedgerFilter, LedgerOrder, REFUSED};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -131,8 +130,7 @@ pub(super) async fn figures(State(state): State<Arc<AppState>>, request: Request
         let chains = caller.as_ref().and_then(|caller| caller.rights.chains.clone());
         let told = async {
             let asked = FiguresQuery::read(&query).map_err(HttpReply::Rejected)?;
-            let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
-            add_up(&state.ledger(), &state.figures, asked, chains).await.map_err(lost)
+            add_up(&state.ledger(), &state.figures, asked, chains).await.map_err(HttpReply::from)
         };
         match told.await {
             Ok(figures) => envelope(StatusCode::OK, 1, "success".to_owned(), figures),
@@ -144,11 +142,11 @@ pub(super) async fn figures(State(state): State<Arc<AppState>>, request: Request
 
 /// One slot after the other, so that each that is told is whole.
 async fn add_up(
-    ledger: &FullLedger,
+    ledger: &Ledger,
     kept: &KeptFigures,
     asked: FiguresQuery,
     chains: Option<Vec<PlatformChainId>>,
-) -> Result<SlottedFigures, JournalError> {
+) -> Result<SlottedFigures, LedgerError> {
     let name = JournalName::of(&ledger.journal).await?;
     let began = Instant::now();
     let mut slots: Vec<FigureSlot> = Vec::new();
@@ -170,12 +168,12 @@ async fn add_up(
 
 /// Adds up one slot of time (Unix seconds), by chain.
 async fn slot_of(
-    ledger: &FullLedger,
+    ledger: &Ledger,
     name: &JournalName,
     asked: &FiguresQuery,
     time: Range<i64>,
     chains: Option<Vec<PlatformChainId>>,
-) -> Result<Vec<FigureSlot>, JournalError> {
+) -> Result<Vec<FigureSlot>, LedgerError> {
     let from = time.start;
     let filter = LedgerFilter {
         chains,

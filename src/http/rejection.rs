@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use billing::{Family, NotAdmitted, PlanId, PlatformChainId};
 use door::NotRead;
 use journal::OtherPause;
+use ledger::LedgerError;
 
 /// Why a request did not reach the engine. Every variant means: nothing was signed or sent.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +52,9 @@ pub(super) enum Rejection {
         "after is a place that is not known here: {0}. Begin without it, and leave out what you know"
     )]
     LostPlace(String),
+    /// The ledger cannot be read.
+    #[error(transparent)]
+    Unread(LedgerError),
     #[error("{0}")]
     NotFound(&'static str),
     #[error("this path does not take this method")]
@@ -128,7 +132,9 @@ impl Rejection {
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::UsedUp(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::AnsweredBefore | Self::OtherPause(_) | Self::LostPlace(_) => StatusCode::CONFLICT,
-            Self::StillJudged | Self::StandsBy(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::StillJudged | Self::StandsBy(_) | Self::Unread(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             // Nothing is wrong with any entry: whoever looks for the one that spoils the rest looks in vain.
             Self::NoChain(_) | Self::WrongFamily { .. } | Self::NotFound(_) => {
                 StatusCode::NOT_FOUND

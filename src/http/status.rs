@@ -10,7 +10,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::{AttemptKind, BatchId, BatchState, Family, Period, TxRecord, spell_address};
-use engine::{HeldUp, NoVerdict};
+use engine::HeldUp;
 use journal::{Billing, JournalError, Line, Resolution};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -30,7 +30,7 @@ pub(super) async fn billings(
             found.retain(|billing| rights.covers_chain(billing.origin.lane.chain));
         }
         match found {
-            Err(error) => HttpReply::NoVerdict(NoVerdict::Journal(error)).into_response(),
+            Err(error) => HttpReply::from(error).into_response(),
             Ok(found) if found.is_empty() => NOTHING.into_response(),
             Ok(found) => {
                 let report: Vec<BillingReport> =

@@ -2,7 +2,8 @@
 
 use super::chains::whole;
 use super::scrape::Scrape;
-use ::journal::{Figures, Journal, Refusals};
+use ::journal::{Figures, Journal};
+use ledger::Refusals;
 use std::sync::atomic::Ordering;
 
 /// Tells everything of the journal.

@@ -8,7 +8,8 @@ pub(crate) mod server;
 
 use billing::SubscribeId;
 use book::{Book, PER_DAY_MS, START_MS, SUBSCRIPTIONS, customer};
-use journal::{FullLedger, Journal, LedgerFilter, LedgerOrder};
+use journal::Journal;
+use ledger::{Ledger, LedgerFilter, LedgerOrder};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -131,7 +132,7 @@ pub(crate) async fn questions(size: u64) {
     book.close().await;
     // As a start finds it, and with nothing in the memory of the connection.
     let mut book = Book::open(&path).await;
-    let ledger = FullLedger { journal: book.journal(), refusals: None };
+    let ledger = Ledger { journal: book.journal(), refusals: None };
     println!("{charges} charges in {} MiB; milliseconds\n", mib(&path));
     ask(&ledger).await;
     row("a commit of 100 charges", &book.commits(&AtomicBool::new(true), ROUNDS).await);
@@ -153,7 +154,7 @@ fn row(what: &str, time: impl fmt::Display) {
 }
 
 /// Asks each question as `GET /PayTool/charges` does.
-async fn ask(ledger: &FullLedger) {
+async fn ask(ledger: &Ledger) {
     let all = LedgerFilter::default;
     let day = |round: u64| START_MS + i64::try_from(round % 10).unwrap() * PER_DAY_MS;
     let who = |round: u64| customer(1 + round * 4_999 % SUBSCRIPTIONS);
@@ -182,7 +183,7 @@ async fn ask(ledger: &FullLedger) {
 }
 
 /// Reads a page, newest first.
-async fn page(ledger: &FullLedger, filter: &LedgerFilter) -> usize {
+async fn page(ledger: &Ledger, filter: &LedgerFilter) -> usize {
     let page = usize::try_from(MEASURED).unwrap();
     let (mut found, mut after) = (0, None);
     loop {
@@ -197,7 +198,7 @@ async fn page(ledger: &FullLedger, filter: &LedgerFilter) -> usize {
 }
 
 /// Reads everything that fits, oldest first.
-async fn walk(ledger: &FullLedger, filter: &LedgerFilter) -> usize {
+async fn walk(ledger: &Ledger, filter: &LedgerFilter) -> usize {
     let (mut found, mut after) = (0, None);
     loop {
         let step = ledger.step(filter.clone(), LedgerOrder::Oldest, after, 1000).await.unwrap();

@@ -36,14 +36,8 @@ pub struct Audit {
     pub faults: Vec<String>,
 }
 
-/// Verifies everything.
-#[cfg(test)]
-pub(crate) fn audit(conn: &dyn Database, kept: &[HistoryHead]) -> SqlResult<Audit> {
-    watched(conn, kept, &mut |_, _| {})
-}
-
 /// Verifies everything, in one walk through the history.
-pub(crate) fn watched(
+pub fn watched(
     conn: &dyn Database,
     kept: &[HistoryHead],
     watch: AuditWatch<'_>,

@@ -1,6 +1,7 @@
 //! Why the journal did not do what it was asked for.
 
-use crate::{Constraint, Misbound, SqlError};
+use crate::Misbound;
+use crate::sql::{Constraint, SqlError};
 use policy::Refusal;
 
 /// Why the journal gave no answer. Every variant means: nothing was written.
@@ -35,12 +36,6 @@ pub enum JournalError {
     /// The database refused.
     #[error("the journal could not be used: {0}")]
     Database(#[from] SqlError),
-    /// The refusals beside it cannot be read.
-    #[error(
-        "the file of refusals beside the journal could not be used: {0}. Move it elsewhere, or ask for \
-         charges in one state"
-    )]
-    Refusals(SqlError),
     /// A chain of the configuration is not the one that the journal knows.
     #[error(transparent)]
     Misbound(#[from] Misbound),

@@ -51,7 +51,7 @@ pub(crate) fn append_to(
 }
 
 /// The last row.
-pub(crate) fn head(conn: &dyn Database) -> SqlResult<HistoryHead> {
+pub fn head(conn: &dyn Database) -> SqlResult<HistoryHead> {
     let head = conn.prepare_cached(LAST)?.query_row([], |row| {
         Ok(HistoryHead { row: row.get(0)?, digest: hex::encode(row.get::<Vec<u8>>(1)?) })
     });
@@ -59,7 +59,7 @@ pub(crate) fn head(conn: &dyn Database) -> SqlResult<HistoryHead> {
 }
 
 /// Returns true if the row of `head`, with that digest, is part of the history.
-pub(crate) fn holds(conn: &dyn Database, head: &HistoryHead) -> SqlResult<bool> {
+pub fn holds(conn: &dyn Database, head: &HistoryHead) -> SqlResult<bool> {
     let digest = "SELECT digest FROM history WHERE seq = ?1";
     let found = conn.query_row(digest, [head.row], |row| row.get::<Vec<u8>>(0)).optional()?;
     Ok(head.row == 0 || found.map(hex::encode).as_ref() == Some(&head.digest))

@@ -3,20 +3,25 @@
 mod audit;
 mod by_people;
 mod commit;
-mod configured;
 mod copies;
 mod error;
+mod figures;
+mod found_at_start;
+mod free_space;
 mod history;
+mod job;
 mod model;
 mod open_error;
-#[cfg(feature = "postgres")]
-mod postgres;
+mod opened;
 mod queue;
-mod read_models;
+mod reading;
 mod sharing;
-mod sql;
+pub mod sql;
 mod sqlite;
+pub mod store;
 mod tables;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use audit::{Audit, AuditWatch};
 pub use by_people::config_change::{Accepting, NotAccepted};
@@ -24,77 +29,59 @@ pub use by_people::interchange::{Exported, Imported, NotImported};
 pub use commit::day_sums::Spent;
 pub use commit::requests::RequestStanding;
 pub use commit::rows::ClaimScope;
-pub use configured::{backups_share_the_disk, mark_shares_the_disk};
 pub use copies::copy_contents::{CopyContents, SeenCopy};
 pub use copies::not_copied::NotCopied;
 pub use copies::regular_backups::RegularBackups;
 pub use error::{AcceptError, JournalError};
+pub use figures::Figures;
+pub use job::Served;
 pub use model::{
     Addition, Billing, Binding, Durable, FailedBilling, HistoryHead, Instance, LaneId, Line,
     LineOutcome, Misbound, Network, NoHead, Origin, OtherPause, Past, Pause, PersonsWord, Proposal,
     Recorded, Resolution, Resolved, Sealed, Settlement, Setup, Switch, Unresolved,
 };
 pub use open_error::OpenError;
-#[cfg(feature = "postgres")]
-pub use postgres::{Migrated, ServerConfig};
-pub use read_models::feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
-pub use read_models::ledger::{FullLedger, LedgerEntry, LedgerLine, LedgerLines, REFUSED};
-pub use read_models::ledger_filter::{LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch};
-pub use read_models::refusals::{KeptRefusal, Refusals, RefusedRequest, Unkept};
+pub use reading::Reading;
 pub use sharing::standby::{Standby, StandbySight, Turn};
-pub use sql::{
-    BindValues, Constraint, Database, Found, Mapped, OptionalExtension, Params, Row, ServerFault,
-    ServerReply, ServerStatement, SqlError, SqlResult, Statement,
-};
 pub use sqlite::disk::Disk;
-#[cfg(feature = "postgres")]
-pub use sqlite::migrations::Steps;
-pub use sqlite::writer::{Figures, Served, Writer};
+pub use sqlite::disks::{backups_share_the_disk, mark_shares_the_disk};
+pub use sqlite::writer::Writer;
 pub use tables::doubts::LearntUpTo;
 pub use tables::gas_notes::GasNote;
 pub use tables::gate_notes::GateNote;
 pub use tables::known_lanes::KnownLane;
-pub use tables::renames::{NotRenamed, Renaming};
+pub use tables::renames::{NotRenamed, Renames, Renaming};
 
 use alloy::primitives::B256;
 use billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
 use by_people::resolution;
 use commit::{acceptance, day_sums, endings, place_takers, rows, waiting_claims};
+use found_at_start::FoundAtStart;
+use free_space::FreeSpace;
 use host::clock::Clock;
+use job::{Job, RanWrite};
 use parking_lot::RwLock;
 use policy::Count;
-use queue::tell_if_heard;
-use sharing::instances::Instances;
-use sharing::server_link::ServerLink;
-use sqlite::files::Files;
-use sqlite::start::Begun;
-use sqlite::writer::{Job, RanWrite};
+use queue::{WorkQueue, tell_if_heard};
+use sharing::instances::ServingInstance;
+use sql::Database;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tables::networks::Renamed;
 use tables::{doubts, lane_past, networks, pauses};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-/// The handle. Cheap to clone; the thread ends when the last handle is dropped.
+/// The handle. Cheap to clone; the threads end when the last handle is dropped.
 #[derive(Clone, Debug)]
 pub struct Journal {
-    jobs: mpsc::Sender<Job>,
-    /// The thread that reads go to: the same one, or another that has a session of its own on a server.
-    reads: mpsc::Sender<Job>,
+    queue: WorkQueue,
     figures: Arc<Figures>,
-    files: Option<Files>,
-    /// The way to a server; none where the journal is a file.
-    link: Option<Arc<ServerLink>>,
-    /// Those who share it; none where the journal is a file.
-    company: Option<Arc<Instances>>,
-    min_free_bytes: u64,
-    old_copy: bool,
-    left_ms: Option<i64>,
+    found: FoundAtStart,
+    space: FreeSpace,
+    /// This process among those that share the journal. None: it is a file.
+    instance: Option<Arc<ServingInstance>>,
     /// The most by which this machine's clock may have been ahead of the chains' when rows were written, ms.
     clocks_ms: i64,
-    was_closed: bool,
-    /// The record that the start of this process is written down: nothing is written before it.
-    begun: Arc<Begun>,
     clock: Clock,
     /// The contracts whose periods were named otherwise before.
     renamed: Arc<Renamed>,
@@ -106,26 +93,44 @@ impl Journal {
     /// Finishes pending work and closes the file: then all of it is in that one file. A later use of a handle fails
     /// because the journal is lost.
     pub async fn close(&self) {
-        let apart = self.link.is_some().then_some(&self.reads);
-        for thread in apart.into_iter().chain([&self.jobs]) {
-            let (closed, waits) = oneshot::channel();
-            if thread.send(Job::Close(closed)).await.is_ok() {
-                // An error means that it is closed already.
-                waits.await.ok();
-            }
+        self.queue.close().await;
+    }
+
+    /// Now by this machine's clock, Unix ms: the time that rows are dated by.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.unix_ms()
+    }
+
+    /// Makes sure that a commit would be taken; called before anything is signed.
+    pub fn ready(&self) -> Result<(), JournalError> {
+        self.space.ready()?;
+        if !self.found.begun.is_written() {
+            return Err(JournalError::NoRoom);
         }
+        self.queue.ready()
+    }
+
+    /// Returns the free room on the file's disk, bytes: 0 if nothing can be written. None if the room cannot be
+    /// told.
+    pub fn free_bytes(&self) -> Option<u64> {
+        self.space.free_bytes()
+    }
+
+    /// The number of free bytes below which nothing new is taken.
+    pub fn min_free_bytes(&self) -> u64 {
+        self.space.min_free_bytes()
     }
 
     /// Returns true if the mark beside the file that was opened contradicts it, or is missing: a restored copy may
     /// have forgotten claims.
     pub fn is_old_copy(&self) -> bool {
-        self.old_copy
+        self.found.old_copy
     }
 
     /// Returns true if the process before this one closed the journal. If not, that process was killed, or the
     /// opened file is a copy that was made while it ran.
     pub fn was_closed(&self) -> bool {
-        self.was_closed
+        self.found.was_closed
     }
 
     /// Counters since the start.
@@ -140,7 +145,7 @@ impl Journal {
         subjects: Vec<Subject>,
     ) -> Result<Vec<Vec<Claim>>, JournalError> {
         let since = self.renamed.since(scope.chain, scope.contract);
-        self.read(move |conn| rows::claims(conn, scope, since, &subjects)).await
+        self.queue.read(move |conn| rows::claims(conn, scope, since, &subjects)).await
     }
 
     /// THE COMMIT: position, claims, signed bytes and history in one transaction.
@@ -156,8 +161,8 @@ impl Journal {
     ) -> Result<impl Future<Output = Result<Slot<Durable<Attempt>>, AcceptError>>, AcceptError>
     {
         self.ready()?;
-        let told = self.begin_write(move |conn| acceptance::accept(conn, proposal)).await?;
-        Ok(async { told.await.map_err(|_| self.lost())? })
+        let told = self.queue.begin_write(move |conn| acceptance::accept(conn, proposal)).await?;
+        Ok(async { told.await.map_err(|_| self.queue.lost())? })
     }
 
     /// Commits another attempt for a batch. None when the batch has come further meanwhile.
@@ -165,7 +170,7 @@ impl Journal {
         &self,
         addition: Addition,
     ) -> Result<Option<Durable<Attempt>>, AcceptError> {
-        self.write(move |conn| acceptance::add_attempt(conn, addition)).await?
+        self.queue.write(move |conn| acceptance::add_attempt(conn, addition)).await
     }
 
     /// Writes down transactions of the lane's account that the journal does not know, with the
@@ -180,28 +185,28 @@ impl Journal {
         let all = move |conn: &dyn Database| {
             found.iter().try_for_each(|tx| endings::adopt(conn, &origin, tx, guard_s, at_ms))
         };
-        Ok(self.write(all).await??)
+        self.queue.write(all).await
     }
 
     /// Returns true if a transaction that was learnt from the chain has made a charge that this open batch holds.
     pub async fn is_charged_elsewhere(&self, batch: BatchId) -> Result<bool, JournalError> {
         let now_s = self.now_ms().div_euclid(1000);
-        self.read(move |conn| waiting_claims::is_charged_elsewhere(conn, batch, now_s)).await
+        self.queue.read(move |conn| waiting_claims::is_charged_elsewhere(conn, batch, now_s)).await
     }
 
     /// Writes down how batches ended.
     pub async fn settle(&self, ends: Vec<Settlement>, at_ms: i64) -> Result<(), JournalError> {
         let all = move |conn: &dyn Database| endings::settle_all(conn, &ends, at_ms);
-        Ok(self.write(all).await??)
+        self.queue.write(all).await
     }
 
     /// Has the journal know a chain as the configuration has it. Refused where it knows the chain otherwise.
     pub async fn bind(&self, binding: Binding, at_ms: i64) -> Result<(), JournalError> {
         let wanted = binding.clone();
-        if self.read(move |conn| networks::is_bound(conn, &wanted)).await? {
+        if self.queue.read(move |conn| networks::is_bound(conn, &wanted)).await? {
             return Ok(());
         }
-        Ok(self.write(move |conn| networks::bind(conn, &binding, at_ms)).await???)
+        self.queue.write(move |conn| networks::bind(conn, &binding, at_ms)).await
     }
 
     /// Opens the lane at position `first`, or behind what was imported there, unless it is open; tells the next
@@ -215,22 +220,22 @@ impl Journal {
         let open = move |conn: &dyn Database| {
             acceptance::open_lane(conn, lane, place_takers::first_free(conn, lane, first)?, at_ms)
         };
-        Ok(self.write(open).await??)
+        self.queue.write(open).await
     }
 
     /// The next position of a lane; none when it was never opened.
     pub async fn next_position(&self, lane: LaneId) -> Result<Option<u64>, JournalError> {
-        self.read(move |conn| acceptance::next_position(conn, lane)).await
+        self.queue.read(move |conn| acceptance::next_position(conn, lane)).await
     }
 
     /// Writes down that what a lane had forgotten is learnt.
     pub async fn end_doubt(&self, lane: LaneId, at_ms: i64) -> Result<(), JournalError> {
-        Ok(self.write(move |conn| doubts::end(conn, lane, at_ms)).await??)
+        self.queue.write(move |conn| doubts::end(conn, lane, at_ms)).await
     }
 
     /// Which of these transactions the journal does not know, in the same order.
     pub async fn unknown(&self, hashes: Vec<B256>) -> Result<Vec<B256>, JournalError> {
-        self.read(move |conn| doubts::unknown(conn, hashes)).await
+        self.queue.read(move |conn| doubts::unknown(conn, hashes)).await
     }
 
     /// Returns the state of a lane that an earlier process left: the time until which the journal knows the lane's
@@ -240,11 +245,13 @@ impl Journal {
         &self,
         lane: LaneId,
     ) -> Result<(Option<i64>, Vec<Slot<Durable<Attempt>>>), JournalError> {
-        let unwritten = self.old_copy && !self.begun.is_written();
+        let unwritten = self.found.old_copy && !self.found.begun.is_written();
         if unwritten {
-            self.begun.doubt(lane);
-        } else if self.old_copy {
-            self.write(move |conn| doubts::include(conn, lane)).await??;
+            self.found.begun.doubt(lane);
+        } else if self.found.old_copy {
+            let include = move |conn: &dyn Database| doubts::include(conn, lane);
+            let included: Result<(), JournalError> = self.queue.write(include).await;
+            included?;
         }
         let left = move |conn: &dyn Database| {
             let known = doubts::since(conn, lane)?;
@@ -252,14 +259,14 @@ impl Journal {
             let since = known.map_or_else(newest, |since| Ok(Some(since)))?;
             Ok((since, rows::open_slots(conn, lane)?))
         };
-        self.read(left).await
+        self.queue.read(left).await
     }
 
     /// Until when the journal knows for sure what the lane's account did, Unix ms; none before the lane is
     /// opened.
     pub async fn known_until(&self, lane: LaneId) -> Result<Option<i64>, JournalError> {
         let clocks_ms = self.clocks_ms;
-        self.read(move |conn| lane_past::known_until(conn, lane, clocks_ms)).await
+        self.queue.read(move |conn| lane_past::known_until(conn, lane, clocks_ms)).await
     }
 
     /// Writes down that the lane's account did something after `known_until_ms` (Unix ms) that is not in
@@ -271,12 +278,12 @@ impl Journal {
         at_ms: i64,
     ) -> Result<(), JournalError> {
         let begin = move |conn: &dyn Database| doubts::begin_for(conn, lane, known_until_ms, at_ms);
-        Ok(self.write(begin).await??)
+        self.queue.write(begin).await
     }
 
     /// Returns the ends of the newest batches of a lane, as far back as `since_ms` (Unix ms of this machine).
     pub async fn past(&self, lane: LaneId, since_ms: i64) -> Result<Past, JournalError> {
-        self.read(move |conn| lane_past::past(conn, lane, since_ms)).await
+        self.queue.read(move |conn| lane_past::past(conn, lane, since_ms)).await
     }
 
     /// Checks that the sums of the day have room for this much more. Takes nothing.
@@ -286,7 +293,7 @@ impl Journal {
         counts: Vec<Count>,
         at_ms: i64,
     ) -> Result<(), AcceptError> {
-        self.read(move |conn| Ok(day_sums::room(conn, chain, &counts, at_ms))).await?
+        self.queue.read(move |conn| Ok(day_sums::room(conn, chain, &counts, at_ms))).await?
     }
 
     /// The sums of all accounts of a chain on the day of `at_ms`.
@@ -295,7 +302,7 @@ impl Journal {
         chain: PlatformChainId,
         at_ms: i64,
     ) -> Result<Vec<Spent>, JournalError> {
-        self.read(move |conn| day_sums::spent(conn, chain, at_ms)).await
+        self.queue.read(move |conn| day_sums::spent(conn, chain, at_ms)).await
     }
 
     /// Returns the pause of a chain, if somebody paused it.
@@ -321,8 +328,8 @@ impl Journal {
             });
             RanWrite { keep, reply }
         }));
-        self.jobs.send(job).await.map_err(|_| self.lost())?;
-        Ok(told.await.map_err(|_| self.lost())??)
+        self.queue.put(job).await?;
+        Ok(told.await.map_err(|_| self.queue.lost())??)
     }
 
     /// Writes down what a person found out about a charge that the chain does not tell of.
@@ -330,26 +337,23 @@ impl Journal {
         &self,
         finding: PersonsWord,
     ) -> Result<Result<Resolved, Unresolved>, JournalError> {
-        Ok(self.write(move |conn| resolution::resolve(conn, &finding)).await??)
+        self.queue.write(move |conn| resolution::resolve(conn, &finding)).await
     }
 
     /// A batch with everything that is known of it.
     pub async fn billing(&self, batch: BatchId) -> Result<Option<Billing>, JournalError> {
-        self.read(move |conn| rows::billing(conn, batch)).await
+        self.queue.read(move |conn| rows::billing(conn, batch)).await
     }
 
     /// The batch that any of its hashes names.
     pub async fn billing_by_hash(&self, hash: B256) -> Result<Option<Billing>, JournalError> {
-        self.read(move |conn| rows::billing_by_hash(conn, hash)).await
+        self.queue.read(move |conn| rows::billing_by_hash(conn, hash)).await
     }
 
     /// The last row of the history; it is in the figures from then on, too.
     pub async fn head(&self) -> Result<HistoryHead, JournalError> {
-        let head = self.read(history::head).await?;
+        let head = self.queue.read(history::head).await?;
         *self.figures.head.lock() = Some(head.clone());
         Ok(head)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -17,7 +17,7 @@ mod sealed;
 mod settlement;
 mod setup;
 
-pub(crate) use boot_id::BootId;
+pub use boot_id::BootId;
 pub(crate) use counted::{Added, Corrected, DayAmount};
 pub use durable::Durable;
 pub use finding::{PersonsWord, Resolved, Unresolved};
@@ -32,6 +32,4 @@ pub use proposal::{Addition, Proposal};
 pub use record::{Billing, Line, Recorded};
 pub use sealed::Sealed;
 pub use settlement::Settlement;
-pub use setup::Setup;
-#[cfg(feature = "postgres")]
-pub(crate) use setup::differences;
+pub use setup::{Setup, differences};

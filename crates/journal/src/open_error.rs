@@ -152,7 +152,7 @@ pub enum OpenError {
 }
 
 /// Returns why a journal was not opened whose statements failed.
-pub(crate) fn unanswered(path: &Path, error: &SqlError) -> OpenError {
+pub fn unanswered(path: &Path, error: &SqlError) -> OpenError {
     match error {
         SqlError::Sqlite(error) => refused(path, error),
         SqlError::Server(fault) => {
@@ -177,6 +177,6 @@ pub(crate) fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
 }
 
 /// Returns why a journal was not opened at a place that cannot be used.
-pub(crate) fn unwritable(path: &Path, problem: &dyn std::fmt::Display) -> OpenError {
+pub fn unwritable(path: &Path, problem: &dyn std::fmt::Display) -> OpenError {
     OpenError::Unwritable { path: path.to_owned(), problem: problem.to_string() }
 }

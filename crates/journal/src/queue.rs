@@ -1,11 +1,37 @@
-//! The work that a handle of the journal gives away: it is put in a queue, and answered by the thread that does it.
+//! The queue in which a handle of the journal puts its work: the thread that does the work answers.
 
+use crate::JournalError;
+use crate::job::{Job, RanWrite};
+use crate::sharing::server_link::ServerLink;
 use crate::sql::{Database, SqlResult};
-use crate::sqlite::writer::{Job, RanWrite};
-use crate::{Journal, JournalError};
-use tokio::sync::oneshot;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
 
-impl Journal {
+/// The queue. Cheap to clone; its threads end when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct WorkQueue {
+    writes: mpsc::Sender<Job>,
+    /// To the thread that writes, or to another one with a session of its own on a server.
+    reads: mpsc::Sender<Job>,
+    /// The way to a server. None: the journal is a file.
+    link: Option<Arc<ServerLink>>,
+}
+
+impl WorkQueue {
+    /// To the one thread that has a file.
+    pub(crate) fn of_a_file(jobs: mpsc::Sender<Job>) -> Self {
+        Self { reads: jobs.clone(), writes: jobs, link: None }
+    }
+
+    /// To the two threads that have sessions on a server.
+    pub fn of_a_server(
+        writes: mpsc::Sender<Job>,
+        reads: mpsc::Sender<Job>,
+        link: Arc<ServerLink>,
+    ) -> Self {
+        Self { writes, reads, link: Some(link) }
+    }
+
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&dyn Database) -> SqlResult<T> + Send + 'static,
@@ -19,17 +45,18 @@ impl Journal {
         Ok(told.await.map_err(|_| self.lost())??)
     }
 
-    pub(crate) async fn write<T: Send + 'static, E: Send + 'static>(
+    /// Ends when the write is durable, or did not happen.
+    pub(crate) async fn write<T, S, E>(
         &self,
-        work: impl FnOnce(&dyn Database) -> Result<T, E> + Send + 'static,
-    ) -> Result<Result<T, E>, JournalError> {
-        self.begin_write(work).await?.await.map_err(|_| self.lost())
-    }
-
-    /// Why nothing was done.
-    pub(crate) fn lost(&self) -> JournalError {
-        let trouble = self.link.as_ref().and_then(|link| link.trouble());
-        trouble.map_or(JournalError::Lost, JournalError::Away)
+        work: impl FnOnce(&dyn Database) -> Result<T, S> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        S: Send + 'static,
+        E: From<S> + From<JournalError>,
+    {
+        let told = self.begin_write(work).await?;
+        Ok(told.await.map_err(|_| self.lost())??)
     }
 
     /// Ends when the write has its place in the queue.
@@ -42,8 +69,47 @@ impl Journal {
             let result = work(conn);
             RanWrite { keep: result.is_ok(), reply: Box::new(move || tell_if_heard(tell, result)) }
         }));
-        self.jobs.send(job).await.map_err(|_| self.lost())?;
+        self.put(job).await?;
         Ok(told)
+    }
+
+    /// Ends when a job has its place among the writes.
+    pub(crate) async fn put(&self, job: Job) -> Result<(), JournalError> {
+        self.writes.send(job).await.map_err(|_| self.lost())
+    }
+
+    /// The same for a thread that may wait. Returns true if the job has its place.
+    pub(crate) fn put_blocking(&self, job: Job) -> bool {
+        self.writes.blocking_send(job).is_ok()
+    }
+
+    /// Has the threads finish what is in the queue and end.
+    pub(crate) async fn close(&self) {
+        let apart = self.link.is_some().then_some(&self.reads);
+        for thread in apart.into_iter().chain([&self.writes]) {
+            let (closed, waits) = oneshot::channel();
+            if thread.send(Job::Close(closed)).await.is_ok() {
+                // An error means that it is closed already.
+                waits.await.ok();
+            }
+        }
+    }
+
+    /// Why nothing was done.
+    pub(crate) fn lost(&self) -> JournalError {
+        self.trouble().map_or(JournalError::Lost, JournalError::Away)
+    }
+
+    /// Makes sure that work would be done now.
+    pub(crate) fn ready(&self) -> Result<(), JournalError> {
+        if let Some(trouble) = self.trouble() {
+            return Err(JournalError::Away(trouble));
+        }
+        if self.writes.is_closed() { Err(JournalError::Lost) } else { Ok(()) }
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.link.as_ref()?.trouble()
     }
 }
 

@@ -4,14 +4,14 @@
 //! refused, what the history says. Parameters are `?1`, `?2` and so on; values are whole numbers, text, bytes and
 //! NULL. A request that only one of the two understands goes through [`Database`], by name.
 
-pub(crate) mod columns;
+pub mod columns;
 mod error;
 mod fault;
 mod server;
 
 pub use error::{Constraint, SqlError};
 pub use fault::ServerFault;
-pub(crate) use rusqlite::params;
+pub use rusqlite::params;
 pub use server::{ServerReply, ServerStatement};
 
 use rusqlite::types::{FromSql, ToSql, Value, ValueRef};

@@ -9,3 +9,4 @@ pub(crate) mod networks;
 pub(crate) mod pauses;
 pub(crate) mod profiles;
 pub(crate) mod renames;
+pub(crate) mod starts;

@@ -70,8 +70,7 @@ pub(crate) async fn import(world: &Shared, config: &Config, callers: &Callers) {
         lines.fold(networks, |text, landed| format!("{text}\n{}", line(&world, callers, &landed)))
     };
     let (by, why) = ("a person".to_owned(), "the books say so".to_owned());
-    let told = journal.import_claims(text, by, why).await.expect("the journal is written");
-    if let Err(problem) = told {
+    if let Err(problem) = journal.import_claims(text, by, why).await {
         world.lock().broken.get_or_insert(format!("I3: what was forgotten is refused: {problem}"));
     }
     drop(journal);

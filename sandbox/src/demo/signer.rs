@@ -4,8 +4,7 @@ use super::scheduler::{CALLER, OPERATOR, OPERATOR_SECRET, SECRET};
 use super::side::{BILLER, Side};
 use super::{Error, Options, SIGNER_PORT, front};
 use config::Config;
-use journal::Journal;
-use merchant_signer::app::{self, Machine, Running, Sockets};
+use merchant_signer::app::{self, Machine, Running, Sockets, journal_place};
 use merchant_signer::telemetry;
 use node::Http;
 use sandbox_chains::town::wallet;
@@ -50,7 +49,7 @@ pub(crate) async fn start(
     config.http.listen.set_port(0);
     telemetry::start_logging(&config.log);
     if !is_installed(place) {
-        Journal::create_at(&config.journal, None)?;
+        journal_place::create(&config.journal, None)?;
     }
     let running = app::start(config, Machine::real(&Http::default()), Sockets::default()).await?;
     front::serve(listener, running.address, platform)?;

@@ -1,7 +1,6 @@
 //! The platform, the Signer and the merchant of a test.
 
 use config::Config;
-use journal::Journal;
 use merchant::Client;
 use merchant::callback::{Callback, Event, Receiver, web};
 use merchant::client::LinkRequest;
@@ -10,7 +9,7 @@ use merchant::signer::{BillingStatus, Family, Outcome, SignerClient};
 use merchant::tls::Tls;
 use merchant::types::{ChainId, Chargeable, PlanId, SubscriptionType};
 use merchant::{CallError, Full};
-use merchant_signer::app::{self, Machine, Sockets};
+use merchant_signer::app::{self, Machine, Sockets, journal_place};
 use node::Http;
 use parking_lot::Mutex;
 use sandbox_chains::town::wallet;
@@ -247,7 +246,7 @@ impl Signing {
         put_key(&place);
         let text = [before, &config(world, &place), after].concat();
         let config = Config::from_toml(&text, &[]).unwrap();
-        Journal::create_at(&config.journal, None).unwrap();
+        journal_place::create(&config.journal, None).unwrap();
         let running =
             app::start(config, Machine::real(&Http::default()), Sockets::default()).await.unwrap();
         Self { client: caller(&running, "http"), _place: place, running }

@@ -5,7 +5,8 @@ use super::JournalName;
 use super::tokens::TokenNames;
 use alloy::primitives::U256;
 use billing::{Period, spell_address, whole};
-use journal::{KeptRefusal, LedgerEntry, LedgerLine, REFUSED, Resolution};
+use journal::Resolution;
+use ledger::{KeptRefusal, LedgerEntry, LedgerLine, REFUSED};
 use serde::{Deserialize, Serialize};
 
 /// A charge or a refusal, and all that is known of it. Ids, amounts and fees are digits in text: 64 and 256 bits fit

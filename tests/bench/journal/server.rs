@@ -6,7 +6,9 @@
 use super::book::Book;
 use super::{MEASURED, Measured, ROUNDS, begun_in, room};
 use host::clock::Clock;
-use journal::{Journal, ServerConfig, Setup, Standby, Steps, Turn};
+use journal::store::Steps;
+use journal::{Journal, Setup, Standby, Turn};
+use journal_pg::ServerConfig;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio_postgres::Config;
@@ -154,8 +156,8 @@ fn on_server(room: &Path, size: u64, signers: usize) -> (Journal, Vec<Standby>) 
         steps: Steps::default(),
         setup: Setup::default(),
     };
-    Journal::create_on_server(&config(1), &owner, &schema).unwrap();
-    let begun = |number| Journal::open_in_turn(&config(number), Clock::MACHINE).unwrap();
+    journal_pg::create(&config(1), &owner, &schema).unwrap();
+    let begun = |number| journal_pg::open_in_turn(&config(number), Clock::MACHINE).unwrap();
     let Turn::Now(journal) = begun(1) else { panic!("nobody else has it") };
     let others = (2..=signers).map(|number| match begun(number) {
         Turn::Later(standby) => standby,

@@ -80,8 +80,10 @@ fn dependencies(of: &str) -> Vec<&'static str> {
     let manifest = text(&root().join("crates").join(of).join("Cargo.toml"));
     let table = manifest.split_once("\n[dependencies]\n").map_or("", |(_, rest)| rest);
     let table = table.split("\n[").next().unwrap_or_default();
-    let names =
-        |other: &&&str| table.lines().any(|line| line == format!("{other}.workspace = true"));
+    let names = |other: &&&str| {
+        let forms = [format!("{other}.workspace = "), format!("{other} = ")];
+        table.lines().any(|line| forms.iter().any(|form| line.starts_with(form.as_str())))
+    };
     CRATES.iter().filter(names).copied().collect()
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const CODE: [&str; 6] = ["src", "tests", "examples", "crates", "merchant", "sandbox"];
 
 /// The crates of the program, each after those that it depends on.
-pub(super) const CRATES: [&str; 12] = [
+pub(super) const CRATES: [&str; 14] = [
     "billing",
     "host",
     "spans",
@@ -18,6 +18,8 @@ pub(super) const CRATES: [&str; 12] = [
     "keys",
     "key-stores",
     "journal",
+    "journal-pg",
+    "ledger",
     "chain",
     "engine",
 ];

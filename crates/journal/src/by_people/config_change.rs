@@ -73,7 +73,7 @@ impl Journal {
     /// Has a chain billed through another contract, or its periods named otherwise, from the next start on.
     pub async fn accept_config(&self, accepting: Accepting) -> Result<(), NotAccepted> {
         let at_ms = self.now_ms();
-        self.write(move |conn| accept(conn, &accepting, at_ms)).await?
+        self.queue.write(move |conn| accept(conn, &accepting, at_ms)).await
     }
 }
 

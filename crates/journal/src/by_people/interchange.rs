@@ -124,14 +124,20 @@ pub enum NotImported {
     #[error("say why: it is kept in the history. Nothing was imported")]
     NoReason,
     /// The journal did not take it.
-    #[error("the journal could not be used: {0}")]
-    Database(#[from] SqlError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl From<SqlError> for NotImported {
+    fn from(error: SqlError) -> Self {
+        Self::Journal(error.into())
+    }
 }
 
 impl Journal {
     /// Everything that the chain has decided, as a file for another journal.
     pub async fn export_claims(&self) -> Result<Exported, JournalError> {
-        self.read(export).await
+        self.queue.read(export).await
     }
 
     /// Adds what such a file names, all of it or nothing.
@@ -140,9 +146,9 @@ impl Journal {
         text: String,
         by: String,
         why: String,
-    ) -> Result<Result<Imported, NotImported>, JournalError> {
+    ) -> Result<Imported, NotImported> {
         let at_ms = self.now_ms();
-        self.write(move |conn| import(conn, &text, &by, &why, at_ms)).await
+        self.queue.write(move |conn| import(conn, &text, &by, &why, at_ms)).await
     }
 }
 
@@ -297,7 +303,9 @@ fn bind(conn: &dyn Database, header: &FirstLine, at_ms: i64) -> Result<(), NotIm
         let network = Network { family, id: told.network };
         let naming = told.period.clone().map_or(PeriodNaming::Guard, PeriodNaming::Field);
         let binding = Binding { chain, network, contract: told.contract, naming };
-        networks::bind(conn, &binding, at_ms)?.map_err(|why| at(1, why.of_a_file()))?;
+        networks::bind(conn, &binding, at_ms).map_err(|why| {
+            if let JournalError::Misbound(why) = why { at(1, why.of_a_file()) } else { why.into() }
+        })?;
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ impl Journal {
         at_ms: i64,
     ) -> Result<(), JournalError> {
         let body = json!({"batch": batch.0, "transaction": by.hash, "block": by.block.number});
-        Ok(self.write(move |conn| history::append(conn, at_ms, EVENT, &body)).await??)
+        self.queue.write(move |conn| history::append(conn, at_ms, EVENT, &body)).await
     }
 }
 
@@ -35,14 +35,15 @@ impl Journal {
     /// The first place of the lane that was used up by no transaction, and of whose batch no person has said
     /// yet whom that let charge.
     pub async fn used_up(&self, lane: LaneId) -> Result<Option<u64>, JournalError> {
-        self.read(move |conn| {
-            let sql = "SELECT min(position) FROM batch WHERE chain = ?1 AND signer = ?2
+        self.queue
+            .read(move |conn| {
+                let sql = "SELECT min(position) FROM batch WHERE chain = ?1 AND signer = ?2
                        AND state = 'usurped' AND winner IS NULL AND EXISTS
                        (SELECT 1 FROM claim WHERE claim.batch = batch.id AND resolved IS NULL)";
-            let place = params![lane.chain.0, lane.signer.as_slice()];
-            conn.prepare_cached(sql)?.query_row(place, |row| row.get(0))
-        })
-        .await
+                let place = params![lane.chain.0, lane.signer.as_slice()];
+                conn.prepare_cached(sql)?.query_row(place, |row| row.get(0))
+            })
+            .await
     }
 }
 

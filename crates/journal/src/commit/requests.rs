@@ -20,7 +20,7 @@ pub enum RequestStanding {
 impl Journal {
     /// The batches that answers to a request id have named, newest first, at most 100.
     pub async fn billings_by_request(&self, id: String) -> Result<Vec<Billing>, JournalError> {
-        self.read(move |conn| billings(conn, &id)).await
+        self.queue.read(move |conn| billings(conn, &id)).await
     }
 
     /// Reads the standing of a request, and if it is known to have been told of `batches`.
@@ -29,7 +29,7 @@ impl Journal {
         request: NamedRequest,
         batches: Vec<BatchId>,
     ) -> Result<RequestStanding, JournalError> {
-        self.read(move |conn| standing(conn, &request, &batches)).await
+        self.queue.read(move |conn| standing(conn, &request, &batches)).await
     }
 
     /// Writes down that the answer to a request names `batches`.
@@ -38,7 +38,7 @@ impl Journal {
         request: NamedRequest,
         batches: Vec<BatchId>,
     ) -> Result<(), AcceptError> {
-        self.write(move |conn| name(conn, &request, &batches)).await?
+        self.queue.write(move |conn| name(conn, &request, &batches)).await
     }
 }
 

@@ -4,9 +4,10 @@
 use crate::copies::backup::{PAUSE, back_up};
 use crate::copies::backup_directory::{listed, made_ms, name, newest_ms};
 use crate::copies::not_copied::{NotCopied, at, remove, remove_all};
+use crate::figures::Figures;
+use crate::job::Job;
 use crate::sqlite::files::Files;
 use crate::sqlite::open;
-use crate::sqlite::writer::{Figures, Job};
 use crate::{Journal, history};
 use config::BackupPlan;
 use std::collections::BTreeSet;
@@ -106,7 +107,7 @@ impl BackupThread {
 
     fn make(&mut self, now_ms: i64) -> Result<(), NotCopied> {
         let directory = &self.plan.directory;
-        let Some(files) = &self.journal.files else {
+        let Some(from) = self.journal.space.path() else {
             let problem = io::Error::other("a journal on a server is backed up there");
             return Err(at(directory)(problem));
         };
@@ -121,7 +122,7 @@ impl BackupThread {
             if self.is_stopped_within(PAUSE) { Err(NotCopied::Stopped) } else { Ok(()) }
         };
         let to = directory.join(name(now_ms));
-        let audit = back_up(files.path(), &to, &mut |_, _| {}, &pause)?;
+        let audit = back_up(from, &to, &mut |_, _| {}, &pause)?;
         info!(backup = %to.display(), head = %audit.head, "the journal was backed up");
         self.clear_away()
     }
@@ -153,7 +154,6 @@ impl BackupThread {
             let held = history::holds(conn, &head);
             Box::new(move || drop(tell.send(held)))
         }));
-        let asked = self.journal.jobs.blocking_send(look).is_ok();
-        asked && matches!(told.blocking_recv(), Ok(Ok(true)))
+        self.journal.queue.put_blocking(look) && matches!(told.blocking_recv(), Ok(Ok(true)))
     }
 }

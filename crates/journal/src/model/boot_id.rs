@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The id of a start of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BootId(pub(crate) [u8; 16]);
+pub struct BootId(pub(crate) [u8; 16]);
 
 impl fmt::Display for BootId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -14,25 +14,24 @@ impl fmt::Display for BootId {
 
 impl BootId {
     /// These random bytes.
-    pub(crate) fn new(id: [u8; 16]) -> Self {
+    pub fn new(id: [u8; 16]) -> Self {
         Self(id)
     }
 
     /// One that was never used.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn random() -> std::io::Result<Self> {
+    pub fn random() -> std::io::Result<Self> {
         let mut id = [0; 16];
         getrandom::getrandom(&mut id)?;
         Ok(Self(id))
     }
 
     /// Its bytes.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn bytes(self) -> [u8; 16] {
+    pub fn bytes(self) -> [u8; 16] {
         self.0
     }
 
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    /// As it is printed. None: it is no id.
+    pub fn parse(text: &str) -> Option<Self> {
         let mut id = [0; 16];
         hex::decode_to_slice(text, &mut id).ok()?;
         Some(Self(id))

@@ -53,7 +53,7 @@ impl Line {
     }
 
     /// Returns true if the wallet was to pay, or is the one that paid.
-    pub(crate) fn is_of(&self, wallet: Address) -> bool {
+    pub fn is_of(&self, wallet: Address) -> bool {
         [self.item.terms.wallet, self.told().wallet].contains(&Some(wallet))
     }
 

@@ -13,17 +13,15 @@ pub struct Setup {
     pub facts: BTreeMap<String, String>,
 }
 
-#[cfg(feature = "postgres")]
 impl Setup {
     /// The facts, as the roll has them.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         serde_json::to_string(&self.facts).unwrap_or_default()
     }
 }
 
 /// The names of what differs between two setups, as the roll has them.
-#[cfg(feature = "postgres")]
-pub(crate) fn differences(one: &str, other: &str) -> Vec<String> {
+pub fn differences(one: &str, other: &str) -> Vec<String> {
     let read =
         |text: &str| -> BTreeMap<String, String> { serde_json::from_str(text).unwrap_or_default() };
     let (one, other) = (read(one), read(other));

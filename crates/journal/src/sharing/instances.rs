@@ -1,87 +1,103 @@
 //! The processes that have one journal on a server: the one that serves, and those that stand by.
 
 use crate::model::{BootId, Instance};
-use crate::sql::{Database, OptionalExtension as _, SqlResult};
+use crate::tables::starts::newest_boot;
 use crate::{Journal, JournalError};
 use parking_lot::{Mutex, RwLock};
-use std::sync::Arc;
 
 /// Which of them there are.
 #[derive(Debug, Default)]
-pub(crate) struct InstanceTable(RwLock<Vec<Instance>>);
+pub struct InstanceTable(RwLock<Vec<Instance>>);
 
 impl InstanceTable {
     pub(crate) fn all(&self) -> Vec<Instance> {
         self.0.read().clone()
     }
 
-    #[cfg(feature = "postgres")]
-    pub(crate) fn replace(&self, now: Vec<Instance>) {
+    /// These are there now.
+    pub fn replace(&self, now: Vec<Instance>) {
         *self.0.write() = now;
     }
 }
 
-/// The knowledge that a serving process has of the others.
+/// The knowledge that a serving process has of the others, and what it leaves for them to read.
 #[derive(Debug)]
-pub(crate) struct Instances {
+pub struct ServingInstance {
     /// Its own start.
-    pub(crate) boot: BootId,
+    boot: BootId,
     /// The start of whoever had the journal before.
-    pub(crate) before: Option<BootId>,
+    before: Option<BootId>,
     /// The present reading of that process's clock, Unix ms.
-    pub(crate) clock_before_ms: Option<i64>,
-    pub(crate) roll: Arc<InstanceTable>,
+    clock_before_ms: Option<i64>,
+    roll: InstanceTable,
     /// The place up to which the webhook was told.
-    pub(crate) told: Mutex<Option<String>>,
+    told: Mutex<Option<String>>,
     /// Why it could bill on no chain, if that is so.
-    pub(crate) unfit: Mutex<Option<String>>,
+    unfit: Mutex<Option<String>>,
 }
 
-/// The newest start that is written down.
-pub(crate) fn newest_boot(conn: &dyn Database) -> SqlResult<Option<BootId>> {
-    let newest = "SELECT id FROM boot ORDER BY seq DESC LIMIT 1";
-    let newest = conn.prepare_cached(newest)?.query_row([], |row| row.get(0));
-    Ok(newest.optional()?.map(BootId::new))
+impl ServingInstance {
+    /// The process that begins as `boot` behind the process that began as `before`, whose clock shows
+    /// `clock_before_ms` (Unix ms) now, unless that process has left in good order.
+    pub fn new(boot: BootId, before: Option<BootId>, clock_before_ms: Option<i64>) -> Self {
+        let (roll, told, unfit) = Default::default();
+        Self { boot, before, clock_before_ms, roll, told, unfit }
+    }
+
+    /// The processes that are there.
+    pub fn roll(&self) -> &InstanceTable {
+        &self.roll
+    }
+
+    /// The progress of the webhook, for the others.
+    pub fn told(&self) -> Option<String> {
+        self.told.lock().clone()
+    }
+
+    /// Why this process could bill on no chain. None: it could.
+    pub fn unfit(&self) -> Option<String> {
+        self.unfit.lock().clone()
+    }
 }
 
 impl Journal {
     /// Returns the instances that share the journal, the one that serves first. Empty if the journal is a file.
     pub fn instances(&self) -> Vec<Instance> {
-        self.company.as_ref().map(|company| company.roll.all()).unwrap_or_default()
+        self.instance.as_ref().map(|this| this.roll.all()).unwrap_or_default()
     }
 
     /// Makes sure that no other process has begun on the journal until now. Earlier findings from the journal and
     /// from the chain are then as true as if there were no other process at all.
     pub async fn is_still_ours(&self) -> Result<(), JournalError> {
-        let Some(company) = &self.company else { return Ok(()) };
-        let newest = self.read(newest_boot).await?;
-        if newest == Some(company.boot) { Ok(()) } else { Err(JournalError::TakenOver) }
+        let Some(this) = &self.instance else { return Ok(()) };
+        let newest = self.queue.read(newest_boot).await?;
+        if newest == Some(this.boot) { Ok(()) } else { Err(JournalError::TakenOver) }
     }
 
     /// The name of this start, and that of the one before it; none where the journal is a file.
     pub fn starts(&self) -> (Option<String>, Option<String>) {
-        let Some(company) = &self.company else { return (None, None) };
-        (Some(company.boot.to_string()), company.before.map(|before| before.to_string()))
+        let Some(this) = &self.instance else { return (None, None) };
+        (Some(this.boot.to_string()), this.before.map(|before| before.to_string()))
     }
 
     /// The earliest moment, Unix ms, at which whatever was signed for this process can have been signed: now, and
     /// not before the process that had the journal last may have answered it by a clock that is ahead.
     pub fn opens_ms(&self) -> i64 {
-        let before = self.company.as_ref().and_then(|company| company.clock_before_ms);
+        let before = self.instance.as_ref().and_then(|this| this.clock_before_ms);
         before.unwrap_or(i64::MIN).max(self.now_ms())
     }
 
     /// Leaves word for the others whether this process could bill, or why not.
     pub fn note_fitness(&self, unfit: Option<String>) {
-        if let Some(company) = &self.company {
-            *company.unfit.lock() = unfit;
+        if let Some(this) = &self.instance {
+            *this.unfit.lock() = unfit;
         }
     }
 
     /// Leaves word for the others how far the webhook was told.
     pub fn note_told(&self, cursor: &str) {
-        if let Some(company) = &self.company {
-            *company.told.lock() = Some(cursor.to_owned());
+        if let Some(this) = &self.instance {
+            *this.told.lock() = Some(cursor.to_owned());
         }
     }
 }

@@ -4,9 +4,8 @@
 use parking_lot::Mutex;
 
 /// The ways to a server.
-#[cfg(feature = "postgres")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Usage {
+pub enum Usage {
     /// To write, and to follow what is written.
     Writes,
     /// To read.
@@ -17,7 +16,7 @@ pub(crate) enum Usage {
 
 /// The trouble with each of the uses, if there is any.
 #[derive(Debug, Default)]
-pub(crate) struct ServerLink {
+pub struct ServerLink {
     writes: Mutex<Option<String>>,
     reads: Mutex<Option<String>>,
     commits: Mutex<Option<String>>,
@@ -31,21 +30,18 @@ impl ServerLink {
     }
 
     /// Returns true if one of the ways is closed.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn is_closed(&self, way: Usage) -> bool {
+    pub fn is_closed(&self, way: Usage) -> bool {
         self.of(way).lock().is_some()
     }
 
     /// One of the ways is open, or closed for a reason. Tells whether that is news.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn set(&self, way: Usage, trouble: Option<String>) -> bool {
+    pub fn set(&self, way: Usage, trouble: Option<String>) -> bool {
         let mut now = self.of(way).lock();
         let news = *now != trouble;
         *now = trouble;
         news
     }
 
-    #[cfg(feature = "postgres")]
     fn of(&self, way: Usage) -> &Mutex<Option<String>> {
         match way {
             Usage::Writes => &self.writes,

@@ -21,10 +21,18 @@ pub enum Turn {
 pub struct Standby {
     /// The view of the others from this place.
     pub sight: Arc<StandbySight>,
-    pub(crate) turn: oneshot::Receiver<Result<Journal, OpenError>>,
+    turn: oneshot::Receiver<Result<Journal, OpenError>>,
 }
 
 impl Standby {
+    /// The place of a process that hears by `turn` once it has the journal.
+    pub fn new(
+        sight: Arc<StandbySight>,
+        turn: oneshot::Receiver<Result<Journal, OpenError>>,
+    ) -> Self {
+        Self { sight, turn }
+    }
+
     /// Waits for the turn, however long that takes.
     pub async fn turn(&mut self) -> Result<Journal, OpenError> {
         let ended = |_| Err(OpenError::Unsuitable("the thread that stood by has ended".to_owned()));
@@ -35,12 +43,16 @@ impl Standby {
 /// The view that a standby has of the others.
 #[derive(Debug)]
 pub struct StandbySight {
-    pub(crate) roll: InstanceTable,
-    pub(crate) trouble: Mutex<Option<String>>,
+    /// The processes that are there.
+    pub roll: InstanceTable,
+    /// Why the server cannot be used now.
+    pub trouble: Mutex<Option<String>>,
     /// Why this process must not take over.
-    pub(crate) misbound: Mutex<Option<String>>,
-    pub(crate) told: Mutex<Option<String>>,
-    pub(crate) unfit: Mutex<Option<String>>,
+    pub misbound: Mutex<Option<String>>,
+    /// The progress of the serving process's webhook.
+    pub told: Mutex<Option<String>>,
+    /// Why this process could bill on no chain.
+    pub unfit: Mutex<Option<String>>,
 }
 
 impl Default for StandbySight {

@@ -72,31 +72,35 @@ pub(crate) fn outcome(row: &Row<'_>, at: usize) -> SqlResult<Option<LineOutcome>
 }
 
 /// A period as its column holds it: digits, or nothing where the contract knows no periods.
-pub(crate) fn period_text(period: Period) -> String {
+pub fn period_text(period: Period) -> String {
     match period {
         Period::Numbered(number) => number.to_string(),
         Period::Guarded => String::new(),
     }
 }
 
-pub(crate) fn period(row: &Row<'_>, at: usize) -> SqlResult<Period> {
+/// Reads a period.
+pub fn period(row: &Row<'_>, at: usize) -> SqlResult<Period> {
     Ok(match row.get_ref(at)?.as_str()? {
         "" => Period::Guarded,
         _ => Period::Numbered(number(row, at)?),
     })
 }
 
-pub(crate) fn number(row: &Row<'_>, at: usize) -> SqlResult<U256> {
+/// Reads a number of up to 256 bits, which is text.
+pub fn number(row: &Row<'_>, at: usize) -> SqlResult<U256> {
     let text = row.get_ref(at)?.as_str()?;
     U256::from_str_radix(text, 10).map_err(|_| garbage(at, text))
 }
 
-pub(crate) fn hash(row: &Row<'_>, at: usize) -> SqlResult<B256> {
+/// Reads 32 bytes.
+pub fn hash(row: &Row<'_>, at: usize) -> SqlResult<B256> {
     let bytes = row.get_ref(at)?.as_blob()?;
     B256::try_from(bytes).map_err(|_| garbage(at, &hex::encode(bytes)))
 }
 
-pub(crate) fn address(row: &Row<'_>, at: usize) -> SqlResult<Address> {
+/// Reads an address.
+pub fn address(row: &Row<'_>, at: usize) -> SqlResult<Address> {
     let bytes = row.get_ref(at)?.as_blob()?;
     Address::try_from(bytes).map_err(|_| garbage(at, &hex::encode(bytes)))
 }
@@ -170,20 +174,22 @@ pub(crate) fn kind(row: &Row<'_>, at: usize) -> SqlResult<AttemptKind> {
 }
 
 /// The word for it in the journal.
-pub(crate) fn family_word(family: Family) -> &'static str {
+pub fn family_word(family: Family) -> &'static str {
     match family {
         Family::Evm => "evm",
         Family::Tvm => "tvm",
     }
 }
 
-pub(crate) fn family(row: &Row<'_>, at: usize) -> SqlResult<Family> {
+/// Reads a family of chains.
+pub fn family(row: &Row<'_>, at: usize) -> SqlResult<Family> {
     let word = row.get_ref(at)?.as_str()?;
     let known = [Family::Evm, Family::Tvm].into_iter();
     known.into_iter().find(|one| family_word(*one) == word).ok_or_else(|| garbage(at, word))
 }
 
-pub(crate) fn garbage(column: usize, value: &str) -> SqlError {
+/// The error for a column whose value makes no sense.
+pub fn garbage(column: usize, value: &str) -> SqlError {
     let what = format!("{value:?} makes no sense here");
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.into()).into()
 }

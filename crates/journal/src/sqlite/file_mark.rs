@@ -6,9 +6,10 @@
 //! one of the two was put back. A journal with fewer rows of history than its mark was put back, too.
 
 use crate::model::BootId;
-use crate::sql::{Database, SqlResult, params};
+use crate::sql::{Database, SqlResult};
 use crate::sqlite::disk::Disk;
 use crate::sqlite::files::Files;
+use crate::tables::starts::insert_boot;
 use host::clock::Clock;
 use std::fmt;
 
@@ -137,7 +138,7 @@ impl HighWaterMark {
 
     /// Returns true if the journal that is open is the one that its name stands for.
     pub(crate) fn is_in_place(&self) -> bool {
-        self.files.is_in_place()
+        self.files.open_file().is_in_place()
     }
 
     /// Tells whether it could be written. One that is behind is tried again, and no reason to stop. The mark of a
@@ -164,11 +165,6 @@ pub(crate) fn first(
     insert_boot(conn, BootId(disk.boot_id()?), at_ms)?;
     let progress = Progress::read(conn)?;
     Ok(files.write_mark(&Reached { progress, next: None }.to_string())?)
-}
-
-/// Writes down a start.
-pub(crate) fn insert_boot(conn: &dyn Database, boot: BootId, at_ms: i64) -> SqlResult<()> {
-    conn.execute("INSERT INTO boot (id, at_ms) VALUES (?1, ?2)", params![boot.0, at_ms]).map(drop)
 }
 
 #[cfg(test)]

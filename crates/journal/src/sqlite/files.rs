@@ -1,5 +1,6 @@
 //! The files of a journal: the database, and its high-water mark beside it.
 
+use crate::free_space::OpenFile;
 use crate::open_error::{OpenError, refused, unwritable};
 use crate::sqlite::held_file::{HeldFile, Lock};
 use crate::sqlite::log_at_close::{LogAtClose, when_closed};
@@ -7,7 +8,7 @@ use config::JournalConfig;
 use host::owner_only::open_to_everybody;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
-use rustix::fs::{CWD, RenameFlags, StatVfsMountFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
@@ -19,15 +20,6 @@ use std::time::Duration;
 const OLDEST_SQLITE: i32 = 3_051_003;
 /// The time to wait for another connection to let go of the file.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The room on the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Space {
-    /// So many bytes are free.
-    Free(u64),
-    /// Nothing can be written.
-    ReadOnly,
-}
 
 /// A database in a file, and its mark in another one: `<journal>.mark`, unless it is kept elsewhere.
 #[derive(Clone, Debug)]
@@ -60,11 +52,9 @@ impl Files {
         Ok(Self { open: Some((found.dev(), found.ino())), ..self })
     }
 
-    /// Returns true if the database that was opened is still the one of that name. A database that was removed or
-    /// replaced while it is open takes every write, and nobody will ever read it.
-    pub(crate) fn is_in_place(&self) -> bool {
-        let found = || std::fs::metadata(&self.path).map(|found| (found.dev(), found.ino()));
-        self.open.is_none_or(|open| found().is_ok_and(|found| found == open))
+    /// The database, as it was opened.
+    pub(crate) fn open_file(&self) -> OpenFile {
+        OpenFile::new(&self.path, self.open)
     }
 
     /// Returns true if the last process did not close the database: then not all of it is in the one file.
@@ -79,10 +69,9 @@ impl Files {
         if is_beside { Ok(()) } else { find_place_for_mark(&self.mark) }
     }
 
-    /// Returns true if one snapshot of a disk holds both: then the snapshot brings the mark back with the database,
-    /// and nobody notices by the mark. If that cannot be told, it is assumed.
-    pub(crate) fn mark_shares_the_disk(&self) -> bool {
-        share_a_disk(&self.path, &self.mark)
+    /// Returns the path of the mark.
+    pub(crate) fn mark(&self) -> &Path {
+        &self.mark
     }
 
     /// Returns the path of the database.
@@ -104,13 +93,11 @@ impl Files {
     }
 
     /// The same journal as it is called while nobody knows whether it is whole.
-    #[cfg(feature = "postgres")]
     pub(crate) fn unfinished(&self) -> Self {
         Self { path: beside(&self.path, ".part"), mark: self.mark.clone(), open: None }
     }
 
     /// Takes the database away, with its log.
-    #[cfg(feature = "postgres")]
     pub(crate) fn remove(&self) {
         for path in [self.path.clone(), beside(&self.path, "-wal"), beside(&self.path, "-shm")] {
             std::fs::remove_file(path).ok();
@@ -118,7 +105,6 @@ impl Files {
     }
 
     /// Gives a database that is whole and closed its name, durably. None is replaced.
-    #[cfg(feature = "postgres")]
     pub(crate) fn finish(&self, part: &Self) -> Result<(), OpenError> {
         let (path, problem) = (&self.path, |e: io::Error| unwritable(&self.path, &e));
         File::open(&part.path).and_then(|file| file.sync_all()).map_err(problem)?;
@@ -261,11 +247,6 @@ impl Files {
             Ok(()) | Err(_) => Ok(()),
         }
     }
-
-    /// The room on the disk.
-    pub(crate) fn space(&self) -> io::Result<Space> {
-        space(&self.path)
-    }
 }
 
 /// Reads the first page, by which a database tells that it is one.
@@ -295,35 +276,14 @@ pub(crate) fn give_name(part: &Path, to: &Path) -> io::Result<()> {
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Returns true if the directories of two files are on one disk. If that cannot be told, it is assumed.
-pub(crate) fn share_a_disk(one: &Path, other: &Path) -> bool {
-    let disk = |file: &Path| {
-        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-        std::fs::metadata(parent.unwrap_or(Path::new("."))).map(|found| found.dev()).ok()
-    };
-    match (disk(one), disk(other)) {
-        (Some(one), Some(other)) => one == other,
-        (None, _) | (_, None) => true,
-    }
-}
-
 /// A mark is kept where its directory is there.
-pub(crate) fn find_place_for_mark(mark: &Path) -> Result<(), OpenError> {
+pub fn find_place_for_mark(mark: &Path) -> Result<(), OpenError> {
     match mark.parent() {
         Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
             Err(OpenError::NoPlaceForMark(mark.to_owned()))
         }
         Some(_) | None => Ok(()),
     }
-}
-
-/// Returns the room on the disk of a file or directory.
-pub(crate) fn space(path: &Path) -> io::Result<Space> {
-    let stat = rustix::fs::statvfs(path)?;
-    if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
-        return Ok(Space::ReadOnly);
-    }
-    Ok(Space::Free(stat.f_bavail.saturating_mul(stat.f_frsize)))
 }
 
 /// A file beside the database.
@@ -363,19 +323,6 @@ fn read_back(conn: &Connection) -> Result<(), OpenError> {
 mod tests {
     use super::*;
     use crate::Journal;
-
-    #[test]
-    fn a_mark_on_another_disk_than_the_journal_is_told_from_one_beside_it() {
-        let room = tempfile::tempdir().unwrap();
-        let files =
-            |mark: PathBuf| Files { path: room.path().join("journal.db"), mark, open: None };
-        assert!(files(room.path().join("elsewhere.mark")).mark_shares_the_disk());
-        let device = |path: &Path| std::fs::metadata(path).unwrap().dev();
-        let shm = Path::new("/dev/shm");
-        assert_ne!(device(shm), device(room.path()), "this machine has two file systems");
-        assert!(!files(shm.join("journal.mark")).mark_shares_the_disk());
-        assert!(files("/no/such/disk/journal.mark".into()).mark_shares_the_disk());
-    }
 
     /// Nothing can be written there, not even a lock: the path is part of a URI.
     #[test]

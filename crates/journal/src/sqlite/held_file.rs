@@ -33,7 +33,6 @@ impl HeldFile {
     }
 
     /// Closes the database, and lets go of it.
-    #[cfg(feature = "postgres")]
     pub(crate) fn close(self) -> rusqlite::Result<()> {
         let Self { conn, .. } = self;
         conn.close().map_err(|(_, problem)| problem)

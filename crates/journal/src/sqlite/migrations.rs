@@ -1,7 +1,7 @@
 //! From one version of the schema to the next. `schema.sql` is the oldest version that is kept; each
 //! later one is a step here, for files and for servers, and a new journal is made by taking them all. A step is taken
 //! while no Signer has the journal, all of them in one transaction: in a file by whoever opens it, on a server by the
-//! owner of its tables (postgres/steps.rs).
+//! owner of its tables (crates/journal-pg/src/steps.rs).
 //!
 //! A step that was released is never changed. docs/versions.md says what is promised.
 
@@ -11,29 +11,26 @@ use rusqlite::Connection;
 use serde_json::json;
 
 /// The version that `schema.sql` makes: the oldest that can be opened.
-pub(crate) const OLDEST: i64 = 4;
+pub const OLDEST: i64 = 4;
 
 /// Every later version, in order.
-pub(crate) const STEPS: &[Migration] = &[];
+pub const STEPS: &[Migration] = &[];
 
 /// The step that makes a version out of the one before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Migration {
+pub struct Migration {
     /// The version that it makes: one more than that of the step before it.
-    pub(crate) to: i64,
+    pub to: i64,
     /// The statements for a journal in a file.
-    pub(crate) in_file: &'static str,
+    pub in_file: &'static str,
     /// The statements for a journal on a server.
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "for a server"))]
-    pub(crate) on_server: &'static str,
+    pub on_server: &'static str,
 }
 
 /// The steps that a program knows.
-#[cfg(feature = "postgres")]
 #[derive(Clone, Copy, Debug)]
-pub struct Steps(pub(crate) &'static [Migration]);
+pub struct Steps(pub &'static [Migration]);
 
-#[cfg(feature = "postgres")]
 impl Default for Steps {
     /// Those of this program.
     fn default() -> Self {
@@ -41,10 +38,9 @@ impl Default for Steps {
     }
 }
 
-#[cfg(feature = "postgres")]
 impl Steps {
     /// The version that the last of them makes.
-    pub(crate) fn newest(self) -> i64 {
+    pub fn newest(self) -> i64 {
         newest(self.0)
     }
 }

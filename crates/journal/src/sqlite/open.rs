@@ -1,7 +1,13 @@
 //! Opening the journal: an existing database, held by this process alone, of the version that this
 //! program writes.
 
+use crate::Journal;
+use crate::found_at_start::FoundAtStart;
+use crate::free_space::FreeSpace;
+use crate::job::Job;
 use crate::open_error::{OpenError, refused, unanswered, unwritable};
+use crate::opened::{Opened, TablesAtStart};
+use crate::queue::WorkQueue;
 use crate::sql::SqlError;
 use crate::sqlite::disk::{Disk, Real};
 use crate::sqlite::file_mark::{self, HighWaterMark};
@@ -10,15 +16,11 @@ use crate::sqlite::held_file::HeldFile;
 use crate::sqlite::log_at_close::{LogAtClose, when_closed};
 use crate::sqlite::migrations::Migration;
 use crate::sqlite::start::Start;
-use crate::sqlite::writer::{Job, Writer};
+use crate::sqlite::writer::Writer;
 use crate::sqlite::{file_check, migrations, schema_check};
-use crate::tables::lane_past::CLOCKS_MS;
-use crate::tables::networks::Renamed;
-use crate::tables::{doubts, pauses};
-use crate::{Figures, Journal};
+use crate::tables::doubts;
 use config::JournalConfig;
 use host::clock::Clock;
-use parking_lot::RwLock;
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,37 +59,20 @@ impl Journal {
         let old_copy = mark.is_contradicted_by(&*conn).map_err(problem)?;
         let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
         start.write(&conn, disk.as_ref()).map_err(problem)?;
-        let pauses = Arc::new(RwLock::new(pauses::all(&*conn).map_err(problem)?));
-        let renamed = Arc::new(Renamed::read(&*conn).map_err(problem)?);
-        let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
-        let figures = Arc::new(Figures::default());
-        let (counted, closed) = (Arc::clone(&figures), None);
-        let begun = start.begun();
-        let writer = Writer { conn, jobs: queue, figures: counted, start, disk, closed };
-        let min_free_bytes = config.min_free_bytes;
-        let journal = Self {
-            reads: jobs.clone(),
-            jobs,
-            figures,
-            files: Some(files),
-            link: None,
-            company: None,
-            min_free_bytes,
-            old_copy,
-            left_ms,
-            clocks_ms: CLOCKS_MS,
-            was_closed,
-            begun,
+        let (jobs, work) = mpsc::channel::<Job>(config.queue_length);
+        let found = FoundAtStart { old_copy, was_closed, left_ms, begun: start.begun() };
+        let journal = Self::of(Opened {
+            queue: WorkQueue::of_a_file(jobs),
+            figures: Arc::default(),
+            found,
+            tables: TablesAtStart::read(&*conn).map_err(problem)?,
+            space: FreeSpace::around(files.open_file(), config.min_free_bytes),
+            instance: None,
             clock,
-            pauses,
-            renamed,
-        };
+        });
+        let (figures, closed) = (Arc::clone(&journal.figures), None);
+        let writer = Writer { conn, jobs: work, figures, start, disk, closed };
         Ok((journal, writer))
-    }
-
-    /// Now by this machine's clock, Unix ms: what rows are dated by.
-    pub fn now_ms(&self) -> i64 {
-        self.clock.unix_ms()
     }
 
     /// Makes a new, empty journal where there is none, with its mark beside it.
@@ -128,7 +113,6 @@ fn oldest(files: &Files) -> Result<HeldFile, OpenError> {
 }
 
 /// Makes the tables of this version in an empty file, for a history that comes from elsewhere.
-#[cfg(feature = "postgres")]
 pub(crate) fn empty(files: &Files) -> Result<HeldFile, OpenError> {
     let conn = oldest(files)?;
     for step in migrations::STEPS {

@@ -1,44 +1,16 @@
 //! The start of a process on a journal, written into it before anything else. While the disk is full that
 //! cannot be: then the journal is read, nothing is written, and the start is tried again.
 
-use crate::LaneId;
+use crate::found_at_start::Begun;
 use crate::model::BootId;
 use crate::sql::{SqlError, SqlResult};
 use crate::sqlite::disk::Disk;
 use crate::sqlite::file_mark::HighWaterMark;
 use crate::sqlite::log_start;
 use crate::tables::doubts;
-use parking_lot::Mutex;
 use rusqlite::Connection;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::{error, info, warn};
-
-/// The state of a start: written down or not, and the lanes to be written with it.
-#[derive(Debug, Default)]
-pub(crate) struct Begun {
-    written: AtomicBool,
-    /// Lanes that were taken up from an old copy before that could be written.
-    doubted: Mutex<Vec<LaneId>>,
-}
-
-impl Begun {
-    /// One that is on disk already.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn written() -> Arc<Self> {
-        Arc::new(Self { written: AtomicBool::new(true), doubted: Mutex::default() })
-    }
-
-    /// Returns true if the start is on disk.
-    pub(crate) fn is_written(&self) -> bool {
-        self.written.load(Ordering::Acquire)
-    }
-
-    /// Has a lane put in doubt as soon as something can be written.
-    pub(crate) fn doubt(&self, lane: LaneId) {
-        self.doubted.lock().push(lane);
-    }
-}
 
 /// A start, and the mark that follows it.
 #[derive(Debug)]
@@ -72,7 +44,7 @@ impl Start {
         self.tried_ms = self.mark.now_ms();
         match self.try_write(conn, disk) {
             Ok(()) => {
-                self.begun.written.store(true, Ordering::Release);
+                self.begun.set_written();
                 self.committed(conn);
                 Ok(())
             }
@@ -108,8 +80,8 @@ impl Start {
             log_start::begin_log(conn)?;
         }
         if self.old_copy {
-            for lane in self.begun.doubted.lock().iter() {
-                doubts::include(conn, *lane)?;
+            for lane in self.begun.doubted() {
+                doubts::include(conn, lane)?;
             }
         }
         self.mark.begin(conn, self.boot, !self.old_copy)

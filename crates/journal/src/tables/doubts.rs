@@ -18,7 +18,7 @@ pub struct LearntUpTo {
 
 /// Writes down that this journal is an old copy that knows nothing of what came after its newest
 /// row. A lane that was in doubt already stays so since then.
-pub(crate) fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
+pub fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
     let known_until_ms = newest_row(conn)?;
     conn.execute(
         "INSERT INTO restored (at_ms, known_until_ms) VALUES (?1, ?2)",
@@ -100,7 +100,7 @@ pub(crate) fn newest_row(conn: &dyn Database) -> SqlResult<i64> {
 
 /// When the process before this one left the journal, Unix ms: at its newest row, and where it has written
 /// none, at its start. None where no process has started on the journal yet: it is new.
-pub(crate) fn left_ms(conn: &dyn Database) -> SqlResult<Option<i64>> {
+pub fn left_ms(conn: &dyn Database) -> SqlResult<Option<i64>> {
     // The first start is that of the process which made the file, and signed nothing.
     let left = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1),
                                 (SELECT at_ms FROM boot WHERE seq > 1 ORDER BY seq DESC LIMIT 1))";
@@ -134,11 +134,11 @@ impl Journal {
         read: LearntUpTo,
         at_ms: i64,
     ) -> Result<(), JournalError> {
-        Ok(self.write(move |conn| has_read(conn, lane, read, at_ms)).await??)
+        self.queue.write(move |conn| has_read(conn, lane, read, at_ms)).await
     }
 
     /// Up to which final block that is; none where it was not written down.
     pub async fn read_until(&self, lane: LaneId) -> Result<Option<LearntUpTo>, JournalError> {
-        self.read(move |conn| read_until(conn, lane)).await
+        self.queue.read(move |conn| read_until(conn, lane)).await
     }
 }

@@ -22,7 +22,7 @@ impl Journal {
     /// Writes down whether the gas money of a lane runs low.
     pub async fn note_gas(&self, told: GasNote) -> Result<(), JournalError> {
         let at_ms = self.now_ms();
-        Ok(self.write(move |conn| note(conn, &told, at_ms)).await??)
+        self.queue.write(move |conn| note(conn, &told, at_ms)).await
     }
 }
 

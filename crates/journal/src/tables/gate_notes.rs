@@ -20,7 +20,7 @@ impl Journal {
     /// Writes down whether a lane takes new work.
     pub async fn note_gate(&self, told: GateNote) -> Result<(), JournalError> {
         let at_ms = self.now_ms();
-        Ok(self.write(move |conn| note(conn, &told, at_ms)).await??)
+        self.queue.write(move |conn| note(conn, &told, at_ms)).await
     }
 }
 

@@ -33,12 +33,12 @@ impl Journal {
     /// Every lane of every chain that there ever was.
     pub async fn known_lanes(&self) -> Result<Vec<KnownLane>, JournalError> {
         let now_s = self.now_ms().div_euclid(1000);
-        self.read(move |conn| known_lanes(conn, now_s)).await
+        self.queue.read(move |conn| known_lanes(conn, now_s)).await
     }
 
     /// Why a chain cannot be what the configuration says; none where nothing contradicts.
     pub async fn misbound(&self, binding: Binding) -> Result<Option<Misbound>, JournalError> {
-        self.read(move |conn| networks::contradiction(conn, &binding)).await
+        self.queue.read(move |conn| networks::contradiction(conn, &binding)).await
     }
 }
 

@@ -23,7 +23,7 @@ impl Journal {
     /// blocks, and no later: a copy that was put in place knows nothing of what came after it. None where there was no
     /// such process.
     pub fn left_ms(&self) -> Option<i64> {
-        self.left_ms.map(|at_ms| self.by_blocks(at_ms))
+        self.found.left_ms.map(|at_ms| self.by_blocks(at_ms))
     }
 
     /// The same journal, whose rows may be dated by a clock that was so far ahead of the chains': two minutes at least,

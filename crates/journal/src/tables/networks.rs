@@ -2,26 +2,22 @@
 //! stands for one network for ever, and a network for one id; the contract, and the naming of its periods, change
 //! by a person's word alone: otherwise claims would be forgotten.
 
-use crate::history;
 use crate::model::{Binding, Misbound, Network};
 use crate::sql::columns::{address, family, family_word};
 use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
+use crate::{JournalError, history};
 use alloy::primitives::Address;
 use billing::{PeriodNaming, PlatformChainId};
 use serde_json::json;
 use std::collections::BTreeMap;
 
 /// Has the journal know a chain as the configuration has it, from now on, if nothing contradicts.
-pub(crate) fn bind(
-    conn: &dyn Database,
-    binding: &Binding,
-    at_ms: i64,
-) -> SqlResult<Result<(), Misbound>> {
+pub(crate) fn bind(conn: &dyn Database, binding: &Binding, at_ms: i64) -> Result<(), JournalError> {
     if let Some(misbound) = contradiction(conn, binding)? {
-        return Ok(Err(misbound));
+        return Err(misbound.into());
     }
     if is_bound(conn, binding)? {
-        return Ok(Ok(()));
+        return Ok(());
     }
     let Binding { chain, network, contract, naming } = binding;
     let word = family_word(network.family);
@@ -32,8 +28,7 @@ pub(crate) fn bind(
     name_periods(conn, binding.key(), naming, 0)?;
     let body = json!({"chain": chain.0, "family": word, "network": network.id, "contract": contract,
                       "period": naming_text(naming), "since": 0});
-    history::append(conn, at_ms, "chain bound", &body)?;
-    Ok(Ok(()))
+    Ok(history::append(conn, at_ms, "chain bound", &body)?)
 }
 
 impl Binding {
@@ -107,7 +102,7 @@ fn naming(text: String) -> PeriodNaming {
 }
 
 /// Why a chain cannot be what the configuration says; none where nothing contradicts.
-pub(crate) fn contradiction(conn: &dyn Database, binding: &Binding) -> SqlResult<Option<Misbound>> {
+pub fn contradiction(conn: &dyn Database, binding: &Binding) -> SqlResult<Option<Misbound>> {
     let (chain, network) = (binding.chain, binding.network);
     let by_id = "SELECT family, network, contract FROM chain WHERE id = ?1";
     let known = |row: &Row<'_>| Ok((read(row)?, address(row, 2)?));

@@ -41,7 +41,7 @@ impl Journal {
     /// has to follow before the next start.
     pub async fn rename(&self, renaming: Renaming) -> Result<(), NotRenamed> {
         let at_ms = self.now_ms();
-        self.write(move |conn| rename(conn, &renaming, at_ms)).await?
+        self.queue.write(move |conn| rename(conn, &renaming, at_ms)).await
     }
 }
 
@@ -72,7 +72,8 @@ fn rename(conn: &dyn Database, renaming: &Renaming, at_ms: i64) -> Result<(), No
 const RENAMED: &str = "chain renamed";
 
 /// The present IDs of chains that had other IDs when rows of the history were written.
-pub(crate) struct Renames(Vec<(i64, u64, u64)>);
+#[derive(Debug)]
+pub struct Renames(Vec<(i64, u64, u64)>);
 
 impl Renames {
     pub(crate) fn read(conn: &dyn Database) -> SqlResult<Self> {
@@ -103,7 +104,7 @@ impl Renames {
     }
 
     /// The id that a chain has now which was `chain` in row `seq`.
-    pub(crate) fn name_now(&self, seq: i64, chain: u64) -> u64 {
+    pub fn name_now(&self, seq: i64, chain: u64) -> u64 {
         let later = self.0.iter().filter(|(renamed, ..)| *renamed > seq);
         later.fold(chain, |name, (_, from, to)| if name == *from { *to } else { name })
     }

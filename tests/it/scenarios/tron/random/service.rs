@@ -9,8 +9,9 @@ use config::{Config, FamilyConfig};
 use contract::Profile;
 use engine::{Answer, ChainAccounts, Engine, Lane, LaneSet, LaneSettings, Role, Watcher};
 use host::clock::Clock;
-use journal::{Journal, LineOutcome, Recorded};
+use journal::{LineOutcome, Recorded};
 use keys::{KeySource, TestKeys};
+use merchant_signer::app::journal_place;
 use node::Http;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -47,7 +48,7 @@ impl Service {
         let directory = town.installation.path();
         let text = std::fs::read_to_string(directory.join("signer.toml")).unwrap();
         let config = Config::from_toml(&text, &[]).unwrap();
-        let journal = Journal::open_at(&config.journal).unwrap();
+        let journal = journal_place::open(&config.journal).unwrap();
         let chain = Arc::new(connect(&config, directory).await);
         // What nodes do not have is offered again at every look.
         let again = Again::Renew { most: 3, within_ms: 3_600_000 };
