@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from faults import ROWS
+from judge import LAWS
 
 _HERE = Path(__file__).resolve().parent
 _FAMILIES = {"139": "EVM", "136": "TRON"}
@@ -81,19 +82,26 @@ def page(results):
         "breaches": "\n".join(breaches) or "No law was broken.",
         "planted": "\n".join(planted(results)),
     }
+    for law in LAWS:
+        names = sorted({one["planted"] for one in best(results).values() if law in one["law"].split(", ")})
+        parts[f"planted:{law}"] = ", ".join(f"`{name}`" for name in names)
     for name, text in parts.items():
         words = words.replace("{{" + name + "}}", text)
     return words
 
 
-def planted(results):
-    """The faults that were planted in the product, and which row convicted each: a line for each."""
-    yield "| planted | in | convicted by | law |\n| --- | --- | --- | --- |"
+def best(results):
+    """The result of each planted fault: of several runs the last one that convicted it, if any did."""
     found = {}
     for result in results:
-        if "planted" in result:
-            best = found.setdefault(result["planted"], result)
-            if not best["by"] and result["by"]:
-                found[result["planted"]] = result
-    for name, result in sorted(found.items()):
-        yield f"| {name} | `{result['crate']}` | {result['by'] or 'nobody: a survivor'} | {result['law'] or '–'} |"
+        if "planted" in result and (result["by"] or result["planted"] not in found):
+            found[result["planted"]] = result
+    return found
+
+
+def planted(results):
+    """The faults that were planted in the product, and which row convicted each: a line for each."""
+    yield "| planted | in | what is broken | convicted by | laws |\n| --- | --- | --- | --- | --- |"
+    for name, result in sorted(best(results).items()):
+        by = result["by"] or "nobody: a survivor"
+        yield f"| `{name}` | `{result['crate']}` | {result['words']} | {by} | {result['law'] or '–'} |"

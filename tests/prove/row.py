@@ -76,8 +76,16 @@ def month(world, inject, dice, unheard):
         if world.bill_until_judged(chain, entries, name, until) is None:
             unheard.append((chain, [(entry["subscribeId"], entry["period"]) for entry in entries]))
 
+    broken = []
+
+    def play_faults():
+        try:
+            trouble(world, inject, dice, over)
+        except Exception as error:
+            broken.append(error)
+
     posters = [threading.Thread(target=post, args=errand) for errand in errands(world, dice)]
-    faults = threading.Thread(target=trouble, args=(world, inject, dice, over))
+    faults = threading.Thread(target=play_faults)
     faults.start()
     for poster in posters:
         poster.start()
@@ -86,6 +94,8 @@ def month(world, inject, dice, unheard):
         poster.join()
     over.set()
     faults.join()
+    if broken:
+        raise broken[0]
 
 
 def errands(world, dice):
@@ -113,11 +123,13 @@ def errands(world, dice):
 
 def trouble(world, inject, dice, over):
     """Faults, one after the other, until the month is over: one at least. After each some requests are posted again, and
-    the next one mostly waits until new work is taken: an old copy of the journal takes none before it has learnt enough."""
+    the next one mostly waits until new work is taken: an old copy of the journal takes none before it has learnt enough,
+    and each copy that is put back begins that anew."""
     while True:
         inject(world, dice)
         world.ask_again(dice)
-        while dice.random() < 0.98 and not over.is_set() and not world.ready()[0]:
+        impatient = dice.random() < 0.1
+        while not impatient and not over.is_set() and not world.ready()[0]:
             time.sleep(0.1)
         if over.wait(dice.uniform(0.05, 0.5)):
             return
