@@ -1,12 +1,14 @@
 //! True certificates show what they are said to show, and each lie is refused by name.
 
 use crate::made::{TRANSFER, evm_block, of_evm, of_tvm, statement, tvm_blocks};
-use alloy::primitives::{Address, B256};
+use crate::python::verified;
+use alloy::primitives::{Address, B256, b256};
 use certificate::event::Declaration;
 use certificate::evm::Named;
 use certificate::form::Certificate;
 use certificate::invalid::Invalid;
 use std::collections::BTreeSet;
+use std::path::Path;
 use tron_primitives::block::ProvenHeader;
 
 #[test]
@@ -40,6 +42,22 @@ fn on_tron_it_shows_the_call_and_the_blocks_on_top() {
     let transactions: BTreeSet<_> =
         made.iter().map(|one| one.verify(one.block()).unwrap().transaction).collect();
     assert_eq!(transactions.len(), 5);
+}
+
+/// Certificates that were given out stay valid, in both verifiers.
+#[test]
+fn what_was_certified_once_stays_so() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/certificates");
+    let kept = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let evm = b256!("a66b2f2d07698f87795fb7b6415c4fa33bd67ffac4e9be971ec95204302a1e13");
+    let tvm = b256!("00000000000000028f88bc6ca729ed4164e6eb004f27d1e36a132945a12f5110");
+    let texts = [(evm, kept("evm.json")), (tvm, kept("tvm.json"))];
+    let shown = texts
+        .each_ref()
+        .map(|(block, text)| Certificate::read(text).and_then(|read| read.verify(*block)).unwrap());
+    assert_eq!(shown[0].event["value"], "2");
+    assert_eq!(shown[1].standing.len(), 19);
+    assert_eq!(verified(texts.each_ref().map(|(block, text)| (*block, text))), [true; 2]);
 }
 
 /// A file is as short as a mail: in the median 8 kB on EVM in a block of 150, and 25 kB on TRON.
