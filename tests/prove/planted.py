@@ -72,6 +72,8 @@ def judge(fault, programs, seed, minutes, journal):
             except Exception as broken:
                 # A command or an answer that every row needs failed: the row ends before its verdict.
                 convictions = [("ends", None, f"the row itself failed: {broken}")]
+            # That a request was not judged within two minutes may be said of a busy machine as well.
+            convictions = [one for one in convictions if not one[2].startswith("no verdict")]
             if convictions:
                 laws = sorted({law for law, _, _ in convictions})
                 return result | {"by": f"{name}, seed {seed}", "law": ", ".join(laws), "evidence": convictions[0][2]}

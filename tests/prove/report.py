@@ -66,10 +66,13 @@ def ranges(seeds):
 def page(results):
     """The whole report."""
     played = [result for result in results if "planted" not in result]
-    runs = Counter((result["commit"], result["programs"], result["machine"]) for result in played)
+    runs = {}
+    for result in played:
+        runs.setdefault((result["commit"], result["programs"], result["machine"]), []).append(result["seconds"])
     hours = sum(result["seconds"] for result in played) / 3600
     conducted = [
-        f"* commit {commit}, {programs} programs, {machine}: {count} rows" for (commit, programs, machine), count in runs.items()
+        f"* commit {commit}, {programs} programs, {machine}: {len(seconds)} rows of {sum(seconds) / len(seconds):.0f} s"
+        for (commit, programs, machine), seconds in runs.items()
     ]
     breaches = [
         f"* {result['fault']}, {result['journal']}, seed {result['seed']}: {law}: {evidence}"
