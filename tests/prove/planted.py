@@ -72,9 +72,9 @@ def judge(fault, programs, seed, minutes, journal):
             except Exception as broken:
                 # A command or an answer that every row needs failed: the row ends before its verdict.
                 convictions = [("ends", None, f"the row itself failed: {broken}")]
-            # That a request was not judged within two minutes may be said of a busy machine as well.
-            convictions = [one for one in convictions if not one[2].startswith("no verdict")]
-            if convictions:
+            # A few requests that were not judged within two minutes are no more than a busy machine.
+            slow = sum(1 for _, _, evidence in convictions if evidence.startswith("no verdict"))
+            if len(convictions) > slow or slow > 8:
                 laws = sorted({law for law, _, _ in convictions})
                 return result | {"by": f"{name}, seed {seed}", "law": ", ".join(laws), "evidence": convictions[0][2]}
         return result

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from faults import ROWS
 from judge import LAWS
+from planted import known
 
 _HERE = Path(__file__).resolve().parent
 _FAMILIES = {"139": "EVM", "136": "TRON"}
@@ -103,8 +104,11 @@ def best(results):
 
 
 def planted(results):
-    """The faults that were planted in the product, and which row convicted each: a line for each."""
+    """The faults that can be planted in the product, and which row convicted each: a line for each."""
     yield "| planted | in | what is broken | convicted by | laws |\n| --- | --- | --- | --- | --- |"
-    for name, result in sorted(best(results).items()):
-        by = result["by"] or "nobody: a survivor"
-        yield f"| `{name}` | `{result['crate']}` | {result['words']} | {by} | {result['law'] or '–'} |"
+    found = best(results)
+    for fault in known():
+        result = found.get(fault.name)
+        by = "not played so far" if result is None else result["by"] or "nobody: a survivor"
+        law = "–" if result is None else result["law"] or "–"
+        yield f"| `{fault.name}` | `{fault.crate}` | {fault.words} | {by} | {law} |"

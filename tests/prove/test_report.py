@@ -28,6 +28,11 @@ class TheTable(unittest.TestCase):
         self.assertEqual(row.count(convictions, 139), {"twice": 1, "lost": 0, "stuck": 0, "false": 2})
         self.assertEqual(row.count(convictions, 136), {"twice": 0, "lost": 1, "stuck": 0, "false": 1})
 
+    def test_the_page_is_what_the_results_make(self):
+        here = Path(__file__).resolve().parent
+        made = report.page(report.read([here / "results.jsonl"]))
+        self.assertEqual((here.parents[1] / "docs/reliability.md").read_text(), made)
+
 
 if __name__ == "__main__":
     unittest.main()
