@@ -8,7 +8,7 @@ use super::rules::rules;
 use alloy::primitives::Address;
 use billing::{OnlyFollows, PlatformChainId, Rules};
 use chain::evm::{self, EvmChain, EvmParts};
-use chain::tron::{self, TronChain, TronParts};
+use chain::tron::{TronChain, TronParts};
 use chain::{Chain, Signatory, SigningAccount};
 use config::{ChainConfig, Config, FamilyConfig, KeysConfig};
 use contract::Profile;
@@ -95,7 +95,7 @@ impl Wiring {
                 Self::Evm(EvmParts { fleet: Arc::new(fleet), config: Arc::clone(config) })
             }
             FamilyConfig::Tvm(config) => {
-                let fleet = tron::fleet(dial, config).map_err(|fault| fault.to_string())?;
+                let fleet = tron_node::fleet(dial, config).map_err(|fault| fault.to_string())?;
                 Self::Tvm(TronParts::new(Arc::new(fleet), Arc::clone(config)))
             }
         })

@@ -6,6 +6,7 @@ use alloy::primitives::{B256, U256};
 use billing::{BadField, FailCode, Undecodable};
 use jiff::Timestamp;
 use std::time::Duration;
+use tron_node::Misfit;
 use tron_primitives::transaction::Unreadable;
 
 /// Why a chain gave no verdict.
@@ -349,6 +350,15 @@ impl From<AskError> for ChainError {
             | Fault::ShutOut { .. }
             | Fault::Garbled
             | Fault::NoNode => Self::Unavailable(Unanswered::Asked(asked)),
+        }
+    }
+}
+
+impl From<Misfit> for OddAnswer {
+    fn from(misfit: Misfit) -> Self {
+        match misfit {
+            Misfit::Other => Self::OtherBlock,
+            Misfit::Link => Self::UnlinkedBlock,
         }
     }
 }

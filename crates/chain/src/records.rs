@@ -5,6 +5,7 @@ use super::{evm, tron};
 use ::node::{Dial, Fleet, JsonRpc, NoAgreement};
 use alloy::primitives::B256;
 use config::FamilyConfig;
+use tron_node::Endpoints;
 
 /// The nodes of a chain, asked about what is long decided. No key is needed for it.
 #[derive(Debug)]
@@ -12,7 +13,7 @@ pub enum Records {
     /// Of an EVM chain.
     Evm(Fleet<JsonRpc>),
     /// Of TRON.
-    Tvm(Fleet<tron::Endpoints>),
+    Tvm(Fleet<Endpoints>),
 }
 
 impl Records {
@@ -25,7 +26,7 @@ impl Records {
                 Self::Evm(fleet)
             }
             FamilyConfig::Tvm(config) => {
-                let fleet = tron::fleet(dial, config).map_err(|fault| fault.to_string())?;
+                let fleet = tron_node::fleet(dial, config).map_err(|fault| fault.to_string())?;
                 fleet.verify_all().await;
                 Self::Tvm(fleet)
             }

@@ -4,13 +4,11 @@
 //! becomes of a charge. TRON has no nonces: what keeps one charge from landing twice is that equal
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
-mod api;
 mod burnings;
+mod calls;
 mod case;
 mod conclude;
 mod confirm;
-mod constant;
-mod death;
 mod delivery;
 mod draft;
 mod head;
@@ -19,25 +17,19 @@ mod look;
 mod observe;
 mod pace;
 mod preflight;
-mod proofs;
 mod reading;
 mod reads;
 mod recall;
 mod redraft;
 mod resources;
-mod shown;
-mod signers;
-mod solid;
 mod solid_due;
 mod spends;
 mod throttle;
 mod tracks;
 mod transaction;
+mod tx_record;
 mod vitals;
-mod vouched;
 mod young;
-
-pub use api::{ApiUnusable, Endpoints, Question, Side};
 
 use super::account::meet;
 use super::disputes::Disputes;
@@ -48,9 +40,8 @@ use super::{
     Estimate, Finding, HeadExtent, HeadView, NotConnected, Payer, Preflight, Requests,
     RevocableCalls, ScanRange, SigningAccount, TokenUnits, TxOnRecord, Vitals,
 };
-use ::node::{Dial, Fleet, FleetRules, Member, NodeId, RealChain};
+use ::node::{Fleet, NodeId, RealChain};
 use alloy::primitives::{Address, B256, U256};
-use api::Api;
 use async_trait::async_trait;
 use billing::{Admitted, Attempt, AttemptKind, Charge, Sighting, SigningHalt, Slot};
 use burnings::Burnings;
@@ -62,9 +53,6 @@ use journal::{Durable, Past};
 use observe::TronNodeFacts;
 use parking_lot::RwLock;
 use reading::Reading;
-use shown::ShownHeaders;
-use signers::Signers;
-use solid::SolidBlocks;
 use solid_due::SolidDue;
 use spends::SpendOf;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,8 +60,8 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Mutex;
 use tracks::Tracks;
 pub(super) use transaction::{KnownCalls, TronPreimage};
+use tron_node::{Api, BlockReader, Endpoints, Finality, Side, SolidBlocks};
 use tron_primitives::address;
-use vouched::Vouched;
 
 /// The access to a TRON chain, and its configuration.
 #[derive(Clone, Debug)]
@@ -91,35 +79,6 @@ impl TronParts {
     pub fn new(fleet: Arc<Fleet<Endpoints>>, config: Arc<TvmConfig>) -> Self {
         Self { fleet, config, burnings: Arc::default() }
     }
-}
-
-/// A node of the configuration that there are no clients for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nodes[{place}].{unusable}")]
-pub struct UnusableNode {
-    /// Its place in the list.
-    pub place: usize,
-    /// Which of its URLs, and why.
-    pub unusable: ApiUnusable,
-}
-
-/// The fleet of a TRON chain's nodes. Nothing is asked yet.
-pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, UnusableNode> {
-    let member = |(place, node)| {
-        let client = Endpoints::dial(dial, node, config.rpc_timeout)
-            .map_err(|unusable| UnusableNode { place, unusable })?;
-        Ok(Member::at(&node.full, false, client))
-    };
-    let members: Result<Vec<_>, _> = config.nodes.iter().enumerate().map(member).collect();
-    let rules = FleetRules {
-        chain: RealChain::Genesis(config.chain_id),
-        timeout: config.rpc_timeout,
-        a_day: config.max_requests_per_day,
-        // A node that is busy shuts the door instead.
-        passing: |_| false,
-        seed: dial.seed(),
-    };
-    Ok(Fleet::of(members?, rules))
 }
 
 /// Reads a node's record of a transaction in an irrevocable block; none if the node does not answer.
@@ -149,12 +108,12 @@ pub struct TronChain {
     last_draft: parking_lot::Mutex<LastDraft>,
     /// Which nodes have taken what was offered.
     taken: Arc<delivery::Taken>,
+    reader: Arc<BlockReader>,
     solid: SolidBlocks,
-    signers: Arc<Signers>,
+    /// The proof of blocks by their witnesses.
+    finality: Finality,
     /// The throttle on signing.
     throttle: throttle::Throttle,
-    /// The knowledge about the witnesses.
-    vouched: parking_lot::Mutex<Vouched>,
     /// When a node last refused to run creation code; none where none did.
     undeployed: parking_lot::Mutex<Option<tokio::time::Instant>>,
     /// Held while blocks are read for what was forgotten.
@@ -169,8 +128,6 @@ pub struct TronChain {
     dead_after: OnceLock<u64>,
     /// From when on the nodes are asked what is irrevocable, while open batches are followed.
     solid_due: parking_lot::Mutex<SolidDue>,
-    /// The newest headers that the nodes have shown.
-    shown: parking_lot::Mutex<ShownHeaders>,
 }
 
 impl TronChain {
@@ -180,7 +137,8 @@ impl TronChain {
         let configured = RealChain::Genesis(parts.config.chain_id);
         meet(&account.facts, &parts.fleet, configured).await?;
         let account = Arc::new(account);
-        let (signers, payer) = (Arc::default(), Payer::of(&account.facts));
+        let payer = Payer::of(&account.facts);
+        let reader = Arc::new(BlockReader::new(Arc::clone(&parts.fleet)));
         let head = KeptHead::unseen();
         let base = ChainBase {
             account: Arc::clone(&account),
@@ -189,7 +147,8 @@ impl TronChain {
             heads: head.views(),
             disputes: Disputes::default(),
         };
-        let vouched = Vouched::beginning_with(parts.config.witnesses.clone());
+        let witnesses = parts.config.witnesses.clone();
+        let finality = Finality::of(account.facts.name.clone(), Arc::clone(&reader), witnesses);
         Ok(Self {
             base,
             account,
@@ -200,18 +159,17 @@ impl TronChain {
             promises: Arc::new(Promises::of_account(payer)),
             last_draft: parking_lot::Mutex::default(),
             taken: Arc::default(),
-            solid: SolidBlocks::unread(Arc::clone(&signers)),
-            signers,
+            solid: SolidBlocks::unread(Arc::clone(&reader)),
+            reader,
+            finality,
             undeployed: parking_lot::Mutex::default(),
             throttle: throttle::Throttle::default(),
-            vouched: parking_lot::Mutex::new(vouched),
             reading: Mutex::default(),
             comparing: Mutex::default(),
             arriving: Mutex::default(),
             newest_blocks: Mutex::default(),
             dead_after: OnceLock::new(),
             solid_due: parking_lot::Mutex::default(),
-            shown: parking_lot::Mutex::default(),
         })
     }
 

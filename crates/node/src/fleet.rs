@@ -47,7 +47,7 @@ impl<C: Client> Fleet<C> {
         };
         let node = |((place, member), label): ((usize, Member<C>), String)| {
             let allowance = allowance(&member.provider);
-            Arc::new(Node::new((NodeId(place), label), member, rules, allowance))
+            Arc::new(Node::new(NodeId(place), label, member, rules, allowance))
         };
         let nodes = members.into_iter().enumerate().zip(labels).map(node).collect();
         let retries = Retries::new(rules.seed);

@@ -130,15 +130,17 @@ impl Fleet<JsonRpc> {
         send_only: &[RpcUrl],
         rules: FleetRules,
     ) -> Result<Self, UnusableUrl> {
-        let asked = (0..).zip(rpc).map(|(at, url)| (format!("rpc[{at}]"), url, false));
-        let sent = (0..).zip(send_only).map(|(at, url)| (format!("send_only[{at}]"), url, true));
-        let member = |(key, url, send_only): (String, &RpcUrl, bool)| {
+        let client = |key: String, url| {
             let target = Target { url, key: None, timeout: rules.timeout };
-            let client =
-                JsonRpc::new(dial, target).map_err(|problem| UnusableUrl { key, problem })?;
-            Ok(Member::at(url, send_only, client))
+            JsonRpc::new(dial, target).map_err(|problem| UnusableUrl { key, problem })
         };
-        let members: Result<Vec<_>, _> = asked.chain(sent).map(member).collect();
+        let asked = (0..).zip(rpc).map(|(at, url): (usize, _)| {
+            Ok(Member::asked(url, client(format!("rpc[{at}]"), url)?))
+        });
+        let sent = (0..).zip(send_only).map(|(at, url): (usize, _)| {
+            Ok(Member::sent_to(url, client(format!("send_only[{at}]"), url)?))
+        });
+        let members: Result<Vec<_>, _> = asked.chain(sent).collect();
         Ok(Self::of(members?, rules))
     }
 }

@@ -46,7 +46,8 @@ pub(super) struct Node<C> {
 
 impl<C: Client> Node<C> {
     pub(super) fn new(
-        (id, label): (NodeId, String),
+        id: NodeId,
+        label: String,
         member: Member<C>,
         rules: FleetRules,
         allowance: Option<Arc<Allowance>>,
@@ -152,7 +153,7 @@ impl<C: Client> Node<C> {
             let answer = self.client.ask(question).await.and_then(|raw| read_answer(&raw));
             answer.map_err(|fault| AskError { question: C::name(question), fault })
         };
-        self.measured((C::name(question), 1), asked).await
+        self.measured(C::name(question), 1, asked).await
     }
 
     /// So many requests go to its provider.
@@ -174,7 +175,8 @@ impl<C: Client> Node<C> {
 
     async fn measured<R>(
         &self,
-        (method, requests): (&'static str, u64),
+        method: &'static str,
+        requests: u64,
         asked: impl Future<Output = Result<R, AskError>>,
     ) -> Result<R, AskError> {
         self.counts(requests);
@@ -250,7 +252,7 @@ impl<C: Client> Node<C> {
 
     async fn verify(&self) -> Result<(), AskError> {
         let breaks = self.breaks();
-        let answered = self.measured((CHAIN, self.client.doors()), self.client.chains()).await;
+        let answered = self.measured(CHAIN, self.client.doors(), self.client.chains()).await;
         let answered = answered.inspect_err(|_| self.change(Health::named_none))?;
         let wrong = answered.into_iter().find(|chain| *chain != self.rules.chain);
         let Some(answered) = wrong else {

@@ -40,8 +40,13 @@ pub struct Member<C> {
 }
 
 impl<C> Member<C> {
-    /// A node that is reached at `url`.
-    pub fn at(url: &RpcUrl, send_only: bool, client: C) -> Self {
-        Self { host: url.host(), provider: provider_of(url), send_only, client }
+    /// A node that is asked at `url`.
+    pub fn asked(url: &RpcUrl, client: C) -> Self {
+        Self { host: url.host(), provider: provider_of(url), send_only: false, client }
+    }
+
+    /// A node to which transactions are sent at `url`, and of which nothing is asked.
+    pub fn sent_to(url: &RpcUrl, client: C) -> Self {
+        Self { send_only: true, ..Self::asked(url, client) }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const CODE: [&str; 6] = ["src", "tests", "examples", "crates", "merchant", "sandbox"];
 
 /// The crates of the program, each after those that it depends on.
-pub(super) const CRATES: [&str; 14] = [
+pub(super) const CRATES: [&str; 15] = [
     "billing",
     "host",
     "spans",
@@ -15,6 +15,7 @@ pub(super) const CRATES: [&str; 14] = [
     "policy",
     "contract",
     "node",
+    "tron-node",
     "keys",
     "key-stores",
     "journal",

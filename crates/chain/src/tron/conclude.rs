@@ -5,11 +5,10 @@
 //! providers tell alike prove that none of its transactions can land any more. Nothing is concluded
 //! from an absence, an error, or a word that is not known.
 
-use super::api::{CallResult, TxInfo};
-use super::death::{self, BlockTime};
 use alloy::primitives::{B256, Log};
 use billing::TxRecord;
 use std::collections::BTreeMap;
+use tron_node::{BlockPoint, CallResult, TxFate, TxInfo};
 
 /// Number of irrevocable blocks on top of a transaction for which its logs are waited for: a node that lags has the
 /// logs by then, and a node that keeps no history never will.
@@ -62,7 +61,7 @@ pub(super) struct Ground {
     /// The number of agreeing answers that is required.
     pub(super) needed: usize,
     /// The proof of the irrevocable blocks about the newest transaction, if they were read.
-    pub(super) scan: Option<death::TxFate>,
+    pub(super) scan: Option<TxFate>,
 }
 
 /// A transaction of ours in an irrevocable block.
@@ -97,7 +96,7 @@ pub(super) enum BatchFate {
     /// In a block that cannot.
     Landed(Landing),
     /// In none, and in none ever: proven by this block.
-    Dead(BlockTime),
+    Dead(BlockPoint),
     /// The nodes disagree, or too few of them told enough.
     Unclear,
 }
@@ -125,7 +124,7 @@ pub(super) fn conclude(
         return TronConclusion { fate: BatchFate::Landed(landing), liars, disputed: vec![] };
     }
     let tellers = places(&told, |told| !matches!(told, LandingTold::Nothing));
-    if let Some(death::TxFate::Dead(place)) = ground.scan {
+    if let Some(TxFate::Dead(place)) = ground.scan {
         // A node that tells of a landing, or of nothing at all, does not bear the death out.
         if said.iter().filter(|node| node.denies(attempts)).count() >= ground.needed {
             return TronConclusion {
@@ -169,7 +168,7 @@ fn landed(
     if let Some(alike) = alike.filter(|one| late(one.block)) {
         return Some(Landing { logs: None, ..(*alike).clone() });
     }
-    let Some(death::TxFate::Landed(place)) = ground.scan else { return None };
+    let Some(TxFate::Landed(place)) = ground.scan else { return None };
     let (id, block) = (*attempts.last()?, place.number);
     let word = |node: &TronTestimony| match node.records.get(&id) {
         Some(Some(record)) if record.block == block => Some(record.result),

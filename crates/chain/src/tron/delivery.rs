@@ -4,7 +4,6 @@
 //! passed their expiration, whatever any node says: an answer only chooses what to do next.
 
 use super::TronChain;
-use super::api::{Broadcast, offer};
 use crate::Delivery;
 use ::node::{AskError, Fault, NoReply, NodeId};
 use alloy::primitives::B256;
@@ -12,6 +11,7 @@ use billing::{NodeRejection, Signed};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tron_node::{Broadcast, offer};
 
 /// The meaning of one answer for the call that it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

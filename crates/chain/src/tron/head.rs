@@ -2,7 +2,6 @@
 //! what things cost, and what the account has.
 
 use super::TronChain;
-use super::api::{Authority, Side, TronBlock};
 use super::observe::{TronLook, no_block};
 use super::resources::{Prices, affordable};
 use super::spends::{AccountMeans, SpendOf};
@@ -11,10 +10,10 @@ use crate::head::{HeadLook, told_by_fit};
 use crate::{ChainError, ClockGap, HeadView, Purse, Unanswered, Unready};
 use ::node::{NodeId, median, reached_by, shared};
 use config::TvmConfig;
-use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use tron_node::{Authority, Heights, SolidHead, TronBlock, solid_head};
 
 /// Longest lag of the newest irrevocable block behind the newest before nothing is signed, ms. About a minute is
 /// usual (19 blocks); transactions that are signed while finality stands still stay undecided.
@@ -87,6 +86,11 @@ impl TronHead {
     /// Returns the look of this node; none if the node was not asked.
     pub(super) fn told_by(&self, node: NodeId) -> Option<&TronLook> {
         self.nodes.iter().find(|(id, _)| *id == node).map(|(_, look)| look)
+    }
+
+    /// Returns the newest block and the newest irrevocable one.
+    pub(super) fn heights(&self) -> Heights<'_> {
+        Heights { newest: self.newest.number, solid: &self.solid }
     }
 
     /// Returns true if a simulation of so many charges took so long that a block might stop it. One charge is as
@@ -182,53 +186,17 @@ impl TronChain {
         let number = reached_by(looks.iter().map(|(_, look)| look.solid.number), needed);
         let newer = number.filter(|number| known.is_none_or(|known| *number > known));
         if let Some(number) = newer {
-            match self.solid_block_at(number, looks).await {
-                ToldOfBlock::Alike(block) => return Ok((block, None)),
-                ToldOfBlock::Differently => parted = Some(number),
-                ToldOfBlock::ByTooFew => {}
+            let newest: Vec<_> = looks.iter().map(|(id, look)| (*id, &look.solid)).collect();
+            match solid_head(fleet, number, &newest).await {
+                SolidHead::Alike(block) => return Ok((block, None)),
+                SolidHead::Differently => parted = Some(number),
+                SolidHead::TooFew => {}
             }
         }
         let solid = before.map(|head| head.solid.clone());
         let solid = solid.ok_or(Unanswered::NothingIrrevocable { needed })?;
         Ok((solid, parted))
     }
-
-    /// The irrevocable block with this number, as those who have reached it tell it alike.
-    async fn solid_block_at(&self, number: u64, looks: &[(NodeId, TronLook)]) -> ToldOfBlock {
-        let fleet = &self.parts.fleet;
-        let reached = looks.iter().filter(|(_, look)| look.solid.number >= number);
-        let told = reached.map(async |(id, look)| {
-            if look.solid.number == number {
-                return Some((*id, look.solid.clone()));
-            }
-            let asked = self.api_of(*id).block(Side::Solidity, Some(number), false).await;
-            asked.ok().flatten().map(|block| (*id, block))
-        });
-        let told: Vec<(NodeId, TronBlock)> = join_all(told).await.into_iter().flatten().collect();
-        let blocks: Vec<TronBlock> = told.iter().map(|(_, block)| block.clone()).collect();
-        let agreed = shared(&blocks, fleet.needed()).cloned();
-        for (id, block) in &told {
-            match &agreed {
-                Some(agreed) if agreed == block => {}
-                Some(_) => fleet.caught_lying(*id, "about which block is irrevocable"),
-                None => fleet.dissented(*id, "about which block is irrevocable"),
-            }
-        }
-        match agreed {
-            Some(block) => ToldOfBlock::Alike(block),
-            None if blocks.iter().any(|block| Some(block) != blocks.first()) => {
-                ToldOfBlock::Differently
-            }
-            None => ToldOfBlock::ByTooFew,
-        }
-    }
-}
-
-/// The providers' answers about one irrevocable block.
-enum ToldOfBlock {
-    Alike(TronBlock),
-    Differently,
-    ByTooFew,
 }
 
 /// Combines the looks, besides what is irrevocable. The head is the highest block that two nodes have reached,

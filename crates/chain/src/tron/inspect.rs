@@ -5,16 +5,16 @@ mod energy;
 
 use super::TronChain;
 use super::address::to_base58;
-use super::api::{Api, Side};
-use super::constant::ConstantCallOutcome;
 use super::head::TronHead;
 use super::resources::budget;
 use crate::inspect::nodes_found;
 use crate::reads::{Read, aggregated, answers};
+use crate::trial::CallFailure;
 use crate::{ChainError, Estimate, Finding};
 use ::node::RealChain;
 use alloy::primitives::U256;
 use billing::{Family, coins};
+use tron_node::{Api, CallRan, Side};
 
 /// Longest usual lag of the irrevocable blocks: 19 of 27 producers have to build on one.
 const USUAL_LAG: u64 = 40;
@@ -67,18 +67,18 @@ impl TronChain {
         let itself = Read { target: at, data: aggregated(&[]), answer: 0 };
         let shown = to_base58(at);
         match self.ask(self.api(), at, &aggregated(&[itself])).await {
-            Ok(ConstantCallOutcome::Said { answer, .. }) => match answers(&answer, 1).as_deref() {
+            Ok(CallRan::Passed { answer, .. }) => match answers(&answer, 1).as_deref() {
                 Ok([Some(_)]) => Finding::fine(what, format!("deployed at {shown}")),
                 Ok(_) | Err(_) => Finding::fault(what, format!("{shown} is not Multicall3")),
             },
-            Ok(ConstantCallOutcome::Failed(failure)) => Finding::fault(
+            Ok(CallRan::Failed(failure)) => Finding::fault(
                 what,
                 format!(
                     "{shown} is not Multicall3: {}; correct it, or leave it out",
                     failure.words
                 ),
             ),
-            Ok(ConstantCallOutcome::Stopped(words)) => {
+            Ok(CallRan::Stopped(words)) => {
                 Finding::fault(what, format!("the node stops it: {words}"))
             }
             Err(error) => Finding::fault(what, error.to_string()),
@@ -132,12 +132,14 @@ impl TronChain {
         let head = self.current().await?;
         let Ok(data) = self.calldata(&head, &[]) else { return Ok(()) };
         match self.call(api, self.account.facts.contract, &data).await? {
-            ConstantCallOutcome::Failed(failure) if failure.forbids(&self.account.profile) => {
-                Err(self.account.forbidden(&failure))
+            CallRan::Failed(failure) => {
+                let failure = CallFailure::from(failure);
+                if failure.forbids(&self.account.profile) {
+                    return Err(self.account.forbidden(&failure));
+                }
+                Ok(())
             }
-            ConstantCallOutcome::Failed(_)
-            | ConstantCallOutcome::Said { .. }
-            | ConstantCallOutcome::Stopped(_) => Ok(()),
+            CallRan::Passed { .. } | CallRan::Stopped(_) => Ok(()),
         }
     }
 
@@ -149,11 +151,12 @@ impl TronChain {
             return Finding::fine(what, "not asked: this contract cannot be asked to bill nobody");
         };
         let used = match self.call(self.api(), self.account.facts.contract, &data).await {
-            Ok(ConstantCallOutcome::Said { energy, .. }) => energy,
-            Ok(ConstantCallOutcome::Failed(failure)) => {
-                return Finding::fault(what, failure.of_all(&self.account.profile).to_string());
+            Ok(CallRan::Passed { energy, .. }) => energy,
+            Ok(CallRan::Failed(failure)) => {
+                let failure = CallFailure::from(failure).of_all(&self.account.profile);
+                return Finding::fault(what, failure.to_string());
             }
-            Ok(ConstantCallOutcome::Stopped(words)) => {
+            Ok(CallRan::Stopped(words)) => {
                 return Finding::fault(what, format!("the node stops the call: {words}"));
             }
             Err(error) => return Finding::fault(what, error.to_string()),

@@ -2,16 +2,14 @@
 //! conclusion from all testimonies is drawn elsewhere.
 
 use super::TronChain;
-use super::api::{CallResult, Side, TronBlock, TxInfo};
 use super::case::{Case, case};
 use super::conclude::{
     BatchFate, Ground, LOGS_WITHIN, Landing, Shown, TronConclusion, TronTestimony, conclude,
     record, told_alike,
 };
-use super::death::{self, BlockTime, ExpiringTx, Scan};
 use super::head::TronHead;
-use super::proofs::Support;
 use super::tracks::InclusionSeen;
+use super::tx_record::tx_record;
 use ::node::{AskError, NodeId};
 use alloy::primitives::B256;
 use billing::{
@@ -21,6 +19,7 @@ use billing::{
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use tracing::{debug, warn};
+use tron_node::{BlockPoint, CallResult, ExpiringTx, Side, Support, TronBlock, TxFate, TxScan};
 use tron_primitives::block::{ProvenBlock, ProvenTransaction};
 
 /// Number of batches that are asked about at once.
@@ -42,7 +41,7 @@ impl TronChain {
             return slots.iter().map(|_| Sighting::Nothing).collect();
         };
         if !slots.is_empty() {
-            self.meet_witnesses(&head).await;
+            self.finality.load_witnesses(head.heights()).await;
         }
         let newest = slots.iter().map(|slot| slot.attempts.newest().as_ref().signed.hash);
         self.tracks.keep(&newest.collect());
@@ -85,7 +84,7 @@ impl TronChain {
             return self.borne_out(case, fate, &said, (head, budget)).await;
         }
         let scan = self.scanned(case.tx, head, budget).await;
-        if let Some(death::TxFate::Landed(place)) = scan {
+        if let Some(TxFate::Landed(place)) = scan {
             self.ask_late(case, place, head, &mut said).await;
         }
         let (fate, disputing) = self.concluded(case, &said, head, scan);
@@ -107,27 +106,27 @@ impl TronChain {
             BatchFate::Dead(place) => (place.number, Some(place.id)),
             BatchFate::Absent | BatchFate::Included | BatchFate::Unclear => return fate,
         };
-        let block = self.solid.get(&self.parts.fleet, number, number, budget).await;
+        let block = self.solid.get(number, number, budget).await;
         let support = match &block {
             // Blocks that lead to one block prove nothing about another of the same number.
             Some(block) if read.is_some_and(|read| read != block.header().id()) => Support::Refuted,
-            Some(block) => self.support(number, block.header().id(), head).await,
+            Some(block) => self.finality.support(number, block.header().id(), head.heights()).await,
             None => Support::NotYet,
         };
         let support = match (read, support, self.tracks.scan(case.tx).rests_on()) {
-            (Some(_), Support::Stands, Some(below)) => {
-                self.support(below.number, below.id, head).await
+            (Some(_), Support::Confirmed, Some(below)) => {
+                self.finality.support(below.number, below.id, head.heights()).await
             }
             (_, support, _) => support,
         };
         match (fate, block, support) {
-            (BatchFate::Landed(landing), Some(block), Support::Stands) => {
+            (BatchFate::Landed(landing), Some(block), Support::Confirmed) => {
                 self.told_by_the_block(landing, &block, said)
             }
-            (fate, Some(_), Support::Stands) => fate,
+            (fate, Some(_), Support::Confirmed) => fate,
             (_, _, Support::Refuted) => {
                 self.solid.forget();
-                self.tracks.set_scan(case.tx.id, Scan::new(case.tx));
+                self.tracks.set_scan(case.tx.id, TxScan::new(case.tx));
                 BatchFate::Unclear
             }
             (BatchFate::Landed(_), _, _) => BatchFate::Included,
@@ -180,7 +179,7 @@ impl TronChain {
         case: &Case,
         said: &Testimonies,
         head: &TronHead,
-        scan: Option<death::TxFate>,
+        scan: Option<TxFate>,
     ) -> (BatchFate, Vec<NodeId>) {
         let fleet = &self.parts.fleet;
         let ground = Ground { solid: head.solid.number, needed: fleet.needed(), scan };
@@ -266,7 +265,7 @@ impl TronChain {
                 let told = match info.map_err(untold(*id)) {
                     Ok(None) => Some(None),
                     Ok(Some(info)) => {
-                        testimony.told.extend(info.for_people().map(|told| (*id, told)));
+                        testimony.told.extend(tx_record(&info).map(|told| (*id, told)));
                         record(info).map(Some)
                     }
                     Err(()) => None,
@@ -283,7 +282,7 @@ impl TronChain {
     async fn ask_late(
         &self,
         case: &Case,
-        place: BlockTime,
+        place: BlockPoint,
         head: &TronHead,
         said: &mut Testimonies,
     ) {
@@ -295,7 +294,7 @@ impl TronChain {
             }
             let api = self.api_of(*node);
             let info = api.info(Side::Full, id).await.map_err(untold(id)).ok().flatten();
-            let told = info.as_ref().and_then(TxInfo::for_people);
+            let told = info.as_ref().and_then(tx_record);
             testimony.told.extend(told.map(|told| (id, told)));
             let record = info.and_then(record).filter(|record| record.block == place.number);
             testimony.records.extend(record.map(|record| (id, Some(record))));
@@ -308,20 +307,15 @@ impl TronChain {
     }
 
     /// Reads the irrevocable blocks that decide about a transaction.
-    async fn scanned(
-        &self,
-        tx: ExpiringTx,
-        head: &TronHead,
-        budget: &mut usize,
-    ) -> Option<death::TxFate> {
+    async fn scanned(&self, tx: ExpiringTx, head: &TronHead, budget: &mut usize) -> Option<TxFate> {
         let mut scan = self.tracks.scan(tx);
-        let (fleet, solid) = (&self.parts.fleet, head.solid.number);
+        let solid = head.solid.number;
         while let Some(number) = scan.next(solid) {
-            let Some(block) = self.solid.get(fleet, number, solid, budget).await else { break };
+            let Some(block) = self.solid.get(number, solid, budget).await else { break };
             if let Err(misfit) = scan.read(&TronBlock::from(&*block)) {
                 warn!(tx.hash = %tx.id, block = number, %misfit, "this irrevocable block does not fit; beginning anew");
                 self.solid.forget();
-                scan = Scan::new(tx);
+                scan = TxScan::new(tx);
                 break;
             }
         }

@@ -1,13 +1,13 @@
 //! The look of each node: its newest blocks, the account, prices, and the deployed contracts.
 
 use super::TronChain;
-use super::api::{Api, Authority, Parameters, Resources, Side, TronBlock};
 use super::resources::Prices;
 use super::spends::AccountMeans;
 use crate::{CallFault, ChainError, OddAnswer, Unanswered};
 use ::node::{HeadSeen, NodeId, reached_by};
 use std::time::Duration;
 use tokio::time::Instant;
+use tron_node::{Api, Authority, Parameters, Resources, Side, TronBlock};
 
 /// Time for which deployed contracts and prices are taken to be the same, unless an exchange breaks or the chain's
 /// maintenance passes before.
@@ -132,13 +132,8 @@ impl TronChain {
     /// The newest block of a node, and how long that took. Its header is kept: it may prove what is below it.
     async fn newest_shown(&self, id: NodeId) -> Result<(TronBlock, Duration), ChainError> {
         let began = Instant::now();
-        let shown = self.api_of(id).newest().await?.ok_or_else(no_block)?;
-        let way = began.elapsed();
-        let (newest, header) = shown;
-        if let Some(header) = header {
-            self.shown.lock().keep(id, header);
-        }
-        Ok((newest, way))
+        let newest = self.reader.newest(id).await?.ok_or_else(no_block)?;
+        Ok((newest, began.elapsed()))
     }
 
     /// Returns the deployed contracts that the fit nodes know together; asks the nodes when nothing is known. A
@@ -216,7 +211,7 @@ pub(super) struct Deployed {
 }
 
 pub(super) async fn newest_of(api: Api<'_>, side: Side) -> Result<TronBlock, ChainError> {
-    api.block(side, None, false).await?.ok_or_else(no_block)
+    api.block(side, None).await?.ok_or_else(no_block)
 }
 
 pub(super) fn no_block() -> ChainError {

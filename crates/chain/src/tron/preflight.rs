@@ -5,8 +5,7 @@
 //! that is under way: against that stand our own claims, not the simulation.
 
 use super::TronChain;
-use super::api::{Api, CALLS_AT_ONCE};
-use super::constant::{ConstantCallOutcome, TRIES, out_of_time};
+use super::calls::TRIES;
 use super::head::TronHead;
 use super::pace::PaceRuling;
 use crate::trial::{Fit, Group, Outcome, Simulated, Simulator, conclude, note};
@@ -18,6 +17,7 @@ use contract::Profile;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::warn;
+use tron_node::{Api, CALLS_AT_ONCE, CallRan, out_of_time};
 
 /// The data that every run of one preflight shares.
 struct TronPreflight<'a> {
@@ -110,16 +110,14 @@ impl TronPreflight<'_> {
         for _ in 0..TRIES.max(passes) {
             let began = Instant::now();
             let ran = match self.chain.call(self.api, self.contract, &data).await? {
-                ConstantCallOutcome::Said { energy, answer } => {
-                    Simulated::Passed { used: energy, answer }
+                CallRan::Passed { energy, answer } => Simulated::Passed { used: energy, answer },
+                CallRan::Failed(failure) => {
+                    return Ok(Tried::Ran(Simulated::Failed(failure.into())));
                 }
-                ConstantCallOutcome::Failed(failure) => {
-                    return Ok(Tried::Ran(Simulated::Failed(failure)));
-                }
-                ConstantCallOutcome::Stopped(words) if charges.len() > 1 => {
+                CallRan::Stopped(words) if charges.len() > 1 => {
                     return Ok(Tried::Stopped(Excess::of(words)));
                 }
-                ConstantCallOutcome::Stopped(words) => {
+                CallRan::Stopped(words) => {
                     stop = Excess::of(words);
                     continue;
                 }

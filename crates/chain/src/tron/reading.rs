@@ -1,11 +1,9 @@
 //! The reading of blocks without a gap, and the findings in them. Pure.
 
-use super::api::TronBlock;
-use super::death::Misfit;
 use crate::BlockScan;
-use alloy::primitives::B256;
 use billing::Foreign;
 use journal::LearntUpTo;
+use tron_node::{BlockPoint, Misfit, TronBlock};
 
 /// Time by which reading begins earlier than the journal's knowledge ends, besides a transaction's life: the
 /// journal's times are this machine's, and those of blocks are not.
@@ -19,39 +17,12 @@ pub(super) struct Reading {
     /// Nothing that was signed before lands in a block after the first one at or past this time,
     /// Unix ms.
     until_ms: u64,
-    pub(super) last: Last,
+    pub(super) last: BlockPoint,
     /// True if the effects of transactions are looked at.
     pub(super) judges: bool,
     found: Vec<Foreign>,
     /// True if any of the found transactions was signed after this process began.
     rival: bool,
-}
-
-/// The block that was read last.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Last {
-    pub(super) id: B256,
-    pub(super) number: u64,
-    pub(super) time_ms: u64,
-}
-
-impl Last {
-    /// The next block, if it is that.
-    pub(super) fn followed_by(self, block: &TronBlock) -> Result<Self, Misfit> {
-        if self.number.checked_add(1) != Some(block.number) {
-            return Err(Misfit::Other);
-        }
-        if block.parent != self.id || block.time_ms <= self.time_ms {
-            return Err(Misfit::Link);
-        }
-        Ok(block.into())
-    }
-}
-
-impl From<&TronBlock> for Last {
-    fn from(block: &TronBlock) -> Self {
-        Self { id: block.id, number: block.number, time_ms: block.time_ms }
-    }
 }
 
 impl Reading {

@@ -3,8 +3,7 @@
 //! one by one.
 
 use super::TronChain;
-use super::api::{Api, CALLS_AT_ONCE};
-use super::constant::{ConstantCallOutcome, TRIES};
+use super::calls::TRIES;
 use super::observe::Deployed;
 use crate::reads::{
     Answers, FundsReads, LookupReads, READER, Read, aggregated, answers, pack, unpack,
@@ -17,6 +16,7 @@ use contract::Looked;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use std::time::Duration;
 use tokio::time::Instant;
+use tron_node::{Api, CALLS_AT_ONCE, CallRan};
 
 /// Number of reads that tell the funds of one customer: balance and allowance.
 const READS_OF_FUNDS: usize = 2;
@@ -35,15 +35,15 @@ enum BatchRead<A> {
 
 fn answered<Q: Halved>(
     asked: &Q,
-    said: Result<ConstantCallOutcome, ChainError>,
+    said: Result<CallRan, ChainError>,
 ) -> Result<BatchRead<Q::Answer>, ChainError> {
     Ok(match said {
-        Ok(ConstantCallOutcome::Said { answer, .. }) => match asked.answers(&answer) {
+        Ok(CallRan::Passed { answer, .. }) => match asked.answers(&answer) {
             Some(answers) if answers.iter().all(Option::is_some) => BatchRead::All(answers),
             Some(_) | None => BatchRead::Otherwise,
         },
-        Ok(ConstantCallOutcome::Stopped(_)) => BatchRead::Stopped,
-        Ok(ConstantCallOutcome::Failed(_)) | Err(ChainError::Node { .. }) => BatchRead::Otherwise,
+        Ok(CallRan::Stopped(_)) => BatchRead::Stopped,
+        Ok(CallRan::Failed(_)) | Err(ChainError::Node { .. }) => BatchRead::Otherwise,
         Err(error) => return Err(error),
     })
 }
@@ -159,7 +159,7 @@ impl TronChain {
         let contract = self.account.facts.contract;
         let first = self.read_deployless(api, &asked.code(contract)).await;
         let (mut all, mut left) = (Vec::new(), Vec::new());
-        if matches!(first, Ok(ConstantCallOutcome::Failed(_)) | Err(ChainError::Node { .. })) {
+        if matches!(first, Ok(CallRan::Failed(_)) | Err(ChainError::Node { .. })) {
             *self.undeployed.lock() = Some(Instant::now());
         }
         match answered(asked, first)? {
@@ -235,11 +235,11 @@ impl TronChain {
         reads: &[Read],
     ) -> Result<Option<Answers>, ChainError> {
         let answer = match self.ask(api, at, &aggregated(reads)).await? {
-            ConstantCallOutcome::Said { answer, .. } => answers(&answer, reads.len())
+            CallRan::Passed { answer, .. } => answers(&answer, reads.len())
                 .map(Some)
                 .map_err(|answers| OddAnswer::Counted { answers, reads: reads.len() }),
-            ConstantCallOutcome::Failed(failure) => Err(NodeError::of(failure.words).into()),
-            ConstantCallOutcome::Stopped(_) => Ok(None),
+            CallRan::Failed(failure) => Err(NodeError::of(failure.words).into()),
+            CallRan::Stopped(_) => Ok(None),
         };
         answer.map_err(|answer| ChainError::Node { question: "aggregate3", answer })
     }
@@ -250,11 +250,11 @@ impl TronChain {
         let mut words = String::new();
         for _ in 0..TRIES {
             match self.ask(api, read.target, &read.data).await? {
-                ConstantCallOutcome::Said { answer, .. } => {
+                CallRan::Passed { answer, .. } => {
                     return Ok(Some(answer).filter(|a| !a.is_empty()));
                 }
-                ConstantCallOutcome::Failed(_) => return Ok(None),
-                ConstantCallOutcome::Stopped(why) => words = why,
+                CallRan::Failed(_) => return Ok(None),
+                CallRan::Stopped(why) => words = why,
             }
         }
         Err(Unanswered::StopsRead(words).into())

@@ -6,13 +6,10 @@
 //! up to that time, all such transactions are found or can never land.
 
 use super::TronChain;
-use super::api::{CallResult, Side, TronBlock};
 use super::conclude::{LOGS_WITHIN, Record, record};
-use super::death::Misfit;
 use super::head::TronHead;
 use super::look::seconds;
-use super::proofs::{Support, proven};
-use super::reading::{Last, Reading, from_ms};
+use super::reading::{Reading, from_ms};
 use crate::profiles::KnownProfiles;
 use crate::{BlockScan, ChainError, ReadFrom, Unanswered};
 use ::node::NodeId;
@@ -23,8 +20,9 @@ use futures_util::{StreamExt as _, stream};
 use journal::LearntUpTo;
 use prost::Message as _;
 use tracing::warn;
+use tron_node::{BlockPoint, CallResult, Misfit, Side, Support, TronBlock};
 use tron_primitives::address::{prefixed, unprefixed};
-use tron_primitives::block::{ProvenBlock, ProvenTransaction};
+use tron_primitives::block::ProvenTransaction;
 use tron_primitives::messages::{Raw, TRIGGER, TriggerSmartContract};
 
 /// Highest number of blocks read in one call.
@@ -163,10 +161,10 @@ impl TronChain {
     ) -> Result<BlockScan, ChainError> {
         let before = reading.clone();
         let read = self.read_some(&mut reading, head).await;
-        let Last { id, number, .. } = reading.last;
-        let stands =
-            id == before.last.id || self.support(number, id, head).await == Support::Stands;
-        if !stands {
+        let BlockPoint { id, number, .. } = reading.last;
+        let confirmed = id == before.last.id
+            || self.finality.support(number, id, head.heights()).await == Support::Confirmed;
+        if !confirmed {
             *state = Some(before);
             return Err(Unanswered::Unwitnessed(number).into());
         }
@@ -199,8 +197,7 @@ impl TronChain {
     /// The block that an earlier process has read up to, if it is still what the nodes call irrevocable.
     async fn block_read_last(&self, read: Option<LearntUpTo>) -> Option<TronBlock> {
         let LearntUpTo { number, id } = read?;
-        let told = |node: NodeId| self.block_header(node, number);
-        let found = self.parts.fleet.agreed("about an irrevocable block", told).await.ok()?;
+        let found = self.reader.agreed_header(number).await?;
         (found.id == id).then_some(found)
     }
 
@@ -211,21 +208,10 @@ impl TronChain {
         while block.time_ms > from_ms && block.number > 0 {
             let back = block.time_ms.saturating_sub(from_ms).div_ceil(SLOT_MS);
             let number = block.number.saturating_sub(back);
-            let fleet = &self.parts.fleet;
-            let told = |id: NodeId| self.block_header(id, number);
-            let found = fleet.agreed("about an irrevocable block", told).await;
-            block = found.map_err(|_| Unanswered::Forgotten(number))?;
+            let found = self.reader.agreed_header(number).await;
+            block = found.ok_or(Unanswered::Forgotten(number))?;
         }
         Ok(block)
-    }
-
-    /// The header of an irrevocable block. Nobody has signed block 0: it is known by its id.
-    async fn block_header(&self, node: NodeId, number: u64) -> Option<TronBlock> {
-        if number == 0 {
-            return self.api_of(node).block(Side::Solidity, Some(0), false).await.ok().flatten();
-        }
-        let header = self.header(node, Side::Solidity, number).await?;
-        Some(TronBlock::from(&header))
     }
 
     async fn read_some(
@@ -234,7 +220,7 @@ impl TronChain {
         head: &TronHead,
     ) -> Result<Result<(), Misfit>, ChainError> {
         let wanted = reading.wanted(head.solid.number, BLOCKS_AT_MOST);
-        let asked = wanted.map(|number| self.block_told_alike(number));
+        let asked = wanted.map(|number| self.reader.agreed(number));
         let at_once = usize::try_from(AT_ONCE).unwrap_or(1);
         let mut blocks = stream::iter(asked).buffered(at_once);
         while let Some(block) = blocks.next().await {
@@ -319,13 +305,6 @@ impl TronChain {
             }
         }
         None
-    }
-
-    /// The irrevocable block with this number and all that is in it, as enough providers tell it.
-    async fn block_told_alike(&self, number: u64) -> Option<ProvenBlock> {
-        let fleet = &self.parts.fleet;
-        let told = |id: NodeId| proven((fleet, &self.signers), id, (Side::Solidity, number));
-        fleet.agreed("about an irrevocable block", told).await.ok()
     }
 }
 

@@ -5,12 +5,12 @@
 //! an attempt that no irrevocable block has outlived can still land, and then nothing is signed, whoever asks.
 
 use super::TronChain;
-use super::constant::ConstantCallOutcome;
 use super::draft::{ContractCall, TronDraft};
 use super::head::TronHead;
 use super::transaction::SignedBytes;
 use crate::{CallFault, ChainError, Estimate, Standstill, Unanswered};
 use billing::{Attempt, AttemptKind, Opinion, Slot};
+use tron_node::CallRan;
 
 impl TronChain {
     /// Drafts the same charges again, if they still go through.
@@ -64,19 +64,19 @@ impl TronChain {
     /// The energy that the call uses now, if at least one of its charges would be made.
     async fn still_passes(&self, call: &ContractCall, charges: usize) -> Result<u64, ChainError> {
         match self.call(self.api(), call.to, &call.data).await? {
-            ConstantCallOutcome::Said { energy, answer } => {
+            CallRan::Passed { energy, answer } => {
                 let opinions = call.profile.opinions(&answer, charges).unwrap_or_default();
                 if opinions.contains(&Opinion::Passes) {
                     return Ok(energy);
                 }
                 Err(CallFault::ChargesNobody.into())
             }
-            ConstantCallOutcome::Failed(failure) => {
+            CallRan::Failed(failure) => {
                 let (code, detail) = call.profile.reverted(&failure.data);
                 let detail = detail.unwrap_or(failure.words);
                 Err(CallFault::Reverts { code, detail }.into())
             }
-            ConstantCallOutcome::Stopped(words) => Err(Unanswered::StopsCall(words).into()),
+            CallRan::Stopped(words) => Err(Unanswered::StopsCall(words).into()),
         }
     }
 }

@@ -4,9 +4,9 @@
 //! A call that runs out of energy burns its whole fee limit and charges nobody, and a node takes it
 //! all the same. So a limit is either high enough or refused here.
 
-use super::api::Resources;
 use crate::{ChainError, Estimate, TooDear};
 use alloy::primitives::U256;
+use tron_node::Resources;
 
 /// Energy that billing one subscription uses with the reference contract: an ordinary batch is taken to use as much
 /// before the first one was drafted.

@@ -1,10 +1,11 @@
 //! From when on it may teach something of open batches what is irrevocable. Nothing ends a batch before as many
 //! witnesses as that takes stand on its block, or before its time is over.
 
-use super::api::TronBlock;
+use super::TronChain;
 use super::case::Case;
 use super::conclude::{Shown, TronTestimony};
 use ::node::NodeId;
+use tron_node::TronBlock;
 
 /// When to ask.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,5 +33,19 @@ impl SolidDue {
         });
         let number = lowest.min().map_or(u64::MAX, |block| block.saturating_add(on_top));
         Self { number: self.number.min(number), time_ms: self.time_ms.min(case.tx.expiration_ms) }
+    }
+}
+
+impl TronChain {
+    /// Notes from when on the irrevocable blocks may tell something of these batches.
+    pub(super) fn note_solid_due(
+        &self,
+        cases: &[Option<Case>],
+        said: &[Vec<(NodeId, TronTestimony)>],
+    ) {
+        let on_top = self.finality.needed_on_top();
+        let each = cases.iter().zip(said).filter_map(|(case, said)| Some((case.as_ref()?, said)));
+        let due = each.fold(SolidDue::NEVER, |due, (case, said)| due.or_of(case, said, on_top));
+        *self.solid_due.lock() = due;
     }
 }

@@ -2,13 +2,13 @@
 //! Nothing on chain counts an account's transactions, so each is remembered with the block that it was seen in.
 
 use super::TronChain;
-use super::api::Resources;
 use super::resources::{Prices, Spend, to_pay};
 use super::transaction::SignedBytes;
 use crate::promises::Means;
 use alloy::primitives::{B256, U256};
 use billing::{Attempt, Slot};
 use std::collections::{BTreeMap, BTreeSet};
+use tron_node::Resources;
 
 /// The account's means, as one node tells them. The node includes the effects of transactions that wait in its own
 /// pool, which may be counted twice so: that errs on the side of signing less.

@@ -2,8 +2,6 @@
 //! call is seen to pass. The throttle frees no claim and settles nothing.
 
 use super::TronChain;
-use super::api::Authority;
-use super::constant::ConstantCallOutcome;
 use super::head::TronHead;
 use super::pace::{Burnt, CpuPace, Probe};
 use super::transaction::SignedBytes;
@@ -14,6 +12,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::{info, warn};
+use tron_node::{Authority, CallRan};
 use tron_primitives::block::ProvenTransaction;
 use tron_primitives::result::{ContractResult, Ending};
 
@@ -138,8 +137,8 @@ impl TronChain {
         for _ in 0..PROBES {
             let began = Instant::now();
             match self.call(self.api(), self.account.facts.contract, &call).await {
-                Ok(ConstantCallOutcome::Said { .. } | ConstantCallOutcome::Failed(_)) => {}
-                Ok(ConstantCallOutcome::Stopped(_)) | Err(_) => return false,
+                Ok(CallRan::Passed { .. } | CallRan::Failed(_)) => {}
+                Ok(CallRan::Stopped(_)) | Err(_) => return false,
             }
             if head.too_long(began.elapsed(), probe.charges) {
                 return false;

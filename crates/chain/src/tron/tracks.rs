@@ -1,10 +1,10 @@
 //! The memory of each transaction that is looked for, from one look to the next.
 
-use super::death::{ExpiringTx, Scan};
 use super::head::TronHead;
 use alloy::primitives::B256;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
+use tron_node::{ExpiringTx, TxScan};
 
 /// A transaction that was seen in a block is asked about again when so many more are on top.
 const SEEN_FOR: u64 = 5;
@@ -16,7 +16,7 @@ pub(super) struct Tracks(Mutex<HashMap<B256, Track>>);
 #[derive(Debug, Default)]
 struct Track {
     seen: Option<InclusionSeen>,
-    scan: Option<Scan>,
+    scan: Option<TxScan>,
 }
 
 /// A transaction in a block that can still be undone, as enough nodes told.
@@ -40,12 +40,12 @@ impl Tracks {
         self.0.lock().entry(id).or_default().seen = seen;
     }
 
-    pub(super) fn scan(&self, tx: ExpiringTx) -> Scan {
+    pub(super) fn scan(&self, tx: ExpiringTx) -> TxScan {
         let scan = self.0.lock().get(&tx.id).and_then(|track| track.scan.clone());
-        scan.unwrap_or_else(|| Scan::new(tx))
+        scan.unwrap_or_else(|| TxScan::new(tx))
     }
 
-    pub(super) fn set_scan(&self, id: B256, scan: Scan) {
+    pub(super) fn set_scan(&self, id: B256, scan: TxScan) {
         self.0.lock().entry(id).or_default().scan = Some(scan);
     }
 

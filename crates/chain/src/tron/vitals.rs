@@ -1,12 +1,12 @@
 //! The account's coins, energy and bandwidth, and the prices, at the last look, for metrics and warnings.
 
 use super::TronChain;
-use super::api::Resources;
 use super::resources::to_pay;
 use crate::head::HeadLook as _;
 use crate::{FreeResources, Headroom, Vitals};
 use ::node::reached_by;
 use alloy::primitives::U256;
+use tron_node::Resources;
 
 /// Of an account that has nothing staked.
 const NOTHING: Resources = Resources { free_bandwidth: 0, staked_bandwidth: 0, energy: 0 };

@@ -2,11 +2,8 @@
 //! in its pool. One node that tells of a call is enough: the call was signed with the account's key.
 
 use super::TronChain;
-use super::api::{Side, TronBlock};
 use super::head::TronHead;
 use super::observe::{TronLook, newest_of};
-use super::proofs::{proven, proven_range};
-use super::reading::Last;
 use super::recall::{OwnCall, call_by};
 use crate::{ChainError, RevocableCall, RevocableCalls, Unanswered};
 use ::node::NodeId;
@@ -15,7 +12,7 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::successors;
-use std::ops::Range;
+use tron_node::{BlockPoint, MissingBlock, Side, TronBlock};
 use tron_primitives::block::ProvenBlock;
 
 /// Highest number of blocks read since the last that was read. If there are more, irrevocable blocks tell of the
@@ -48,9 +45,9 @@ pub(super) struct NewestBlocks {
 /// The reading of one node's newest blocks.
 #[derive(Clone, Debug)]
 struct NewestRead {
-    last: Last,
+    last: BlockPoint,
     /// The last of what was read that nobody can undo: other forks are read from here on.
-    solid: Last,
+    solid: BlockPoint,
     /// Calls of ours that were read last or are not irrevocable, and the number of the block of each.
     calls: Vec<(u64, RevocableCall)>,
 }
@@ -194,10 +191,11 @@ impl TronChain {
         let starts = successors(Some(first), |start| start.checked_add(RANGE));
         let asked = starts
             .take_while(|start| *start < end)
-            .map(|start| self.proven_blocks(node, start..end.min(start.saturating_add(RANGE))));
+            .map(|start| start..end.min(start.saturating_add(RANGE)))
+            .map(|range| self.reader.blocks(node, Side::Full, range));
         let mut ranges = stream::iter(asked).buffered(RANGES_AT_ONCE);
         while let Some(blocks) = ranges.next().await {
-            if !self.reads_blocks(&mut read, &blocks?, head) {
+            if !self.reads_blocks(&mut read, &blocks.map_err(unread)?, head) {
                 return Ok(None);
             }
         }
@@ -216,25 +214,6 @@ impl TronChain {
             read.last = last;
         }
         true
-    }
-
-    /// These blocks of one node: together where it gives them so, and otherwise one by one.
-    async fn proven_blocks(
-        &self,
-        node: NodeId,
-        numbers: Range<u64>,
-    ) -> Result<Vec<ProvenBlock>, ChainError> {
-        let (fleet, end) = ((&*self.parts.fleet, &*self.signers), numbers.end);
-        let mut blocks = Vec::new();
-        if numbers.clone().nth(1).is_some() {
-            blocks = proven_range(fleet, node, (Side::Full, numbers.clone())).await;
-        }
-        let given = u64::try_from(blocks.len()).unwrap_or(u64::MAX);
-        for number in numbers.start.saturating_add(given)..end {
-            let block = proven(fleet, node, (Side::Full, number)).await;
-            blocks.push(block.ok_or(Unanswered::Unread(number))?);
-        }
-        Ok(blocks)
     }
 
     fn young_call(&self, hash: B256, call: &OwnCall, head: &TronHead) -> RevocableCall {
@@ -274,6 +253,10 @@ impl TronChain {
         }
         pool
     }
+}
+
+fn unread(MissingBlock(number): MissingBlock) -> ChainError {
+    Unanswered::Unread(number).into()
 }
 
 /// The contents of a node's pool besides the transactions already known.

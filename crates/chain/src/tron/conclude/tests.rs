@@ -9,10 +9,10 @@ use proptest::prelude::*;
 const FIRST: B256 = B256::repeat_byte(1);
 const NEWEST: B256 = B256::repeat_byte(2);
 const ATTEMPTS: [B256; 2] = [FIRST, NEWEST];
-const DEAD: BlockTime = BlockTime { number: 90, id: B256::repeat_byte(90), time_ms: 90_000 };
-const LANDED: BlockTime = BlockTime { number: 50, id: B256::repeat_byte(50), time_ms: 50_000 };
+const DEAD: BlockPoint = BlockPoint { number: 90, id: B256::repeat_byte(90), time_ms: 90_000 };
+const LANDED: BlockPoint = BlockPoint { number: 50, id: B256::repeat_byte(50), time_ms: 50_000 };
 
-fn ground(needed: usize, scan: Option<death::TxFate>) -> Ground {
+fn ground(needed: usize, scan: Option<TxFate>) -> Ground {
     Ground { solid: 100, needed, scan }
 }
 
@@ -87,7 +87,7 @@ fn what_is_not_irrevocable_for_enough_providers_has_not_landed() {
 
 #[test]
 fn a_death_needs_enough_providers_that_tell_of_no_landing() {
-    let dead = Some(death::TxFate::Dead(DEAD));
+    let dead = Some(TxFate::Dead(DEAD));
     assert_eq!(fate(&[denies()], ground(1, dead)), BatchFate::Dead(DEAD));
     assert_eq!(fate(&[silent()], ground(1, dead)), BatchFate::Unclear);
     assert_eq!(fate(&[denies(), silent()], ground(2, dead)), BatchFate::Unclear);
@@ -101,7 +101,7 @@ fn a_death_needs_enough_providers_that_tell_of_no_landing() {
 
 #[test]
 fn a_landing_without_logs_waits_for_them_and_ends_unproven() {
-    let scan = Some(death::TxFate::Landed(LANDED));
+    let scan = Some(TxFate::Landed(LANDED));
     let word = |result| TronTestimony { result: Some(result), ..TronTestimony::default() };
     let said = [word(CallResult::Succeeded), word(CallResult::Succeeded)];
     let bare = Landing {
@@ -186,7 +186,7 @@ proptest! {
     fn one_liar_of_two_releases_nothing(lie in any_testimony(), liar_first: bool, late: bool) {
         let truth = if late { tells(succeeded()) } else { denies() };
         let said = if liar_first { [lie, truth] } else { [truth, lie] };
-        let scan = late.then_some(death::TxFate::Landed(LANDED));
+        let scan = late.then_some(TxFate::Landed(LANDED));
         let released = match fate(&said, ground(2, scan)) {
             BatchFate::Landed(landing) => landing.result == CallResult::Failed,
             BatchFate::Dead(_) => true,
@@ -203,6 +203,6 @@ proptest! {
         prop_assert_eq!(fate(&said, ground(2, None)), landing(succeeded()));
         let mut said = vec![denies(), denies()];
         said.insert(place, lie);
-        prop_assert_eq!(fate(&said, ground(2, Some(death::TxFate::Dead(DEAD)))), BatchFate::Dead(DEAD));
+        prop_assert_eq!(fate(&said, ground(2, Some(TxFate::Dead(DEAD)))), BatchFate::Dead(DEAD));
     }
 }

@@ -2,11 +2,11 @@
 
 use super::super::TronChain;
 use super::super::address::to_base58;
-use super::super::api::{Endpoints, Side};
 use super::super::head::TronHead;
 use crate::Finding;
 use ::node::NodeId;
 use prost::Message as _;
+use tron_node::{Detail, Endpoints, Side};
 use tron_primitives::block::{Producer, ProvenTransaction};
 use tron_primitives::messages::{Raw, TRIGGER};
 use tron_primitives::result::Ending;
@@ -114,7 +114,7 @@ impl TronChain {
     async fn newest_calls(&self, node: NodeId, head: &TronHead) -> Vec<ProvenTransaction> {
         let newest = head.solid.number;
         for number in (newest.saturating_sub(BLOCKS)..=newest).rev() {
-            let claimed = self.api_of(node).claimed(Side::Solidity, number, true).await;
+            let claimed = self.api_of(node).claimed(Side::Solidity, number, Detail::Whole).await;
             let proven = claimed.ok().flatten().and_then(|block| block.prove().ok());
             let Some(block) = proven else { continue };
             let calls = block.transactions().iter().filter(|one| is_call(one)).take(ASKED);
@@ -132,9 +132,8 @@ impl TronChain {
         if self.parts.config.witnesses.is_some() {
             return Finding::fine(what, "pinned in the configuration");
         }
-        self.meet_witnesses(head).await;
-        let vouched = self.vouched.lock();
-        let Some(list) = vouched.list() else {
+        self.finality.load_witnesses(head.heights()).await;
+        let Some(list) = self.finality.witnesses() else {
             return Finding::fault(what, "no node shows who makes the blocks");
         };
         let row: Vec<String> = list.producers().map(spelled).collect();

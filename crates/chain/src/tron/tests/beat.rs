@@ -1,9 +1,9 @@
 //! The look at the head, against a node that plays recordings.
 
 use super::super::address::to_base58;
-use super::super::api::Side;
 use super::super::head::TronHead;
 use super::node::*;
+use super::recorded::CHAIN_ID;
 use super::*;
 use crate::{CallFault, Signatory, Unready};
 use config::FamilyConfig;

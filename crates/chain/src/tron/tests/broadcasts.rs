@@ -1,6 +1,5 @@
 //! What every recorded answer to a broadcast means, and what no answer can mean.
 
-use super::super::api::Broadcast;
 use super::super::delivery::judge;
 use super::*;
 use ::node::{AskError, Fault, NoReply, NodeError};
@@ -9,6 +8,7 @@ use billing::NodeRejection;
 use proptest::prelude::*;
 use prost::Message;
 use sha2::{Digest, Sha256};
+use tron_node::Broadcast;
 use tron_primitives::messages::Transaction;
 
 const OURS: B256 = B256::repeat_byte(7);

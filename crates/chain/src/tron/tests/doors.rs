@@ -1,6 +1,6 @@
 //! What is found out about single doors of a node, and about the key, before money depends on it.
 
-use super::node::{Double, client_of, config, connected, node, parts, serving};
+use super::node::{config, connected, node, parts};
 use super::*;
 use billing::SigningHalt;
 use config::RpcUrl;
@@ -62,7 +62,7 @@ async fn a_dead_json_rpc_costs_nothing_and_is_named() {
         });
         double.says(CALL, 200, &passed.to_string());
         let said = chain.ask(chain.api(), chain.account.facts.contract, &[1]).await.unwrap();
-        assert!(matches!(said, constant::ConstantCallOutcome::Said { .. }));
+        assert!(matches!(said, tron_node::CallRan::Passed { .. }));
         let named = finding(&chain, "nodes[0].jsonrpc").await;
         assert_eq!(named.len(), 1, "{named:?}");
     })

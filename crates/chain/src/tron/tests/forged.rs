@@ -1,6 +1,6 @@
 //! True blocks, made by a witness whose key everybody knows.
 
-use super::node::Double;
+use super::recorded::Double;
 use alloy::primitives::{Address, B256};
 use k256::ecdsa::SigningKey;
 use prost::Message;

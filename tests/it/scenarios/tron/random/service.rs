@@ -3,7 +3,7 @@
 use crate::world::town::Town;
 use alloy::primitives::B256;
 use billing::{Again, Entry, Family, ItemOutcome, Mode, Order, Place, Rules, Scalar};
-use chain::tron::{self, TronChain, TronParts};
+use chain::tron::{TronChain, TronParts};
 use chain::{Signatory, SigningAccount};
 use config::{Config, FamilyConfig};
 use contract::Profile;
@@ -148,6 +148,6 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
     config.rpc_timeout = Duration::from_millis(400);
     (config.expiry, config.billing.deadline) = (TTL, TTL);
     config.poll_interval = Duration::ZERO;
-    let fleet = Arc::new(tron::fleet(&Http::default(), &config).unwrap());
+    let fleet = Arc::new(tron_node::fleet(&Http::default(), &config).unwrap());
     TronChain::connect(account, TronParts::new(fleet, config.into())).await.unwrap()
 }

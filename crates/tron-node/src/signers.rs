@@ -12,7 +12,7 @@ const KEPT: usize = 2_048;
 
 /// The recovered signers.
 #[derive(Debug, Default)]
-pub(super) struct Signers(Mutex<Generations>);
+pub struct Signers(Mutex<Generations>);
 
 /// A digest, and a signature over it.
 type SignedDigest = (B256, [u8; 65]);
@@ -26,7 +26,7 @@ struct Generations {
 impl Signers {
     /// Returns the signer of a signature, from memory where the signer is known; none if nobody can have made the
     /// signature.
-    pub(super) fn signer_of(&self, digest: &B256, signature: &Signature) -> Option<Address> {
+    pub fn signer_of(&self, digest: &B256, signature: &Signature) -> Option<Address> {
         let key = (*digest, signature.as_bytes());
         if let Some(known) = self.0.lock().get(&key) {
             return Some(known);

@@ -1,125 +1,46 @@
-//! A node's answers about blocks, accounts, contracts and prices. Fields with default values are left out of every
-//! answer, and `{}` means that there is nothing.
+//! A node's answers about accounts, contracts and prices. Fields with default values are left out of every answer,
+//! and `{}` means that there is nothing.
 
-mod blocks;
-
-use super::{Api, Side, garbled};
-use crate::tron::address::to_hex;
-use ::node::{AskError, decode};
-use alloy::primitives::{Address, B256, Bytes};
+use super::api::{Api, garbled};
+use super::endpoints::Side;
+use alloy::primitives::{Address, Bytes};
+use node::AskError;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
-use serde_json::value::RawValue;
 use std::collections::HashMap;
-
-/// A block, checked to be the one that was asked for. Its id begins with its number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tron) struct TronBlock {
-    pub(in crate::tron) id: B256,
-    pub(in crate::tron) number: u64,
-    pub(in crate::tron) parent: B256,
-    /// Unix ms.
-    pub(in crate::tron) time_ms: u64,
-    /// The ids of its transactions; empty when they were not asked for.
-    pub(in crate::tron) transactions: Vec<B256>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawBlock<T> {
-    #[serde(rename = "blockID")]
-    block_id: B256,
-    #[serde(rename = "block_header")]
-    header: RawHeader,
-    #[serde(default = "Vec::new")]
-    transactions: Vec<T>,
-}
-
-#[derive(Deserialize)]
-struct RawId {
-    #[serde(rename = "txID")]
-    id: B256,
-}
-
-#[derive(Deserialize)]
-struct RawHeader {
-    raw_data: RawHeaderData,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawHeaderData {
-    #[serde(default)]
-    number: u64,
-    #[serde(default)]
-    timestamp: u64,
-    parent_hash: B256,
-    tx_trie_root: B256,
-}
-
-impl<T> RawBlock<T> {
-    /// A block that does not contradict itself. One whose header commits to transactions must show
-    /// them if it was asked to: otherwise a node that ignores `detail` would prove their absence.
-    /// Its transactions are told beside it.
-    fn check(self, asked: Option<u64>, detail: bool) -> Option<(TronBlock, Vec<T>)> {
-        let header = self.header.raw_data;
-        let [n0, n1, n2, n3, n4, n5, n6, n7, ..] = self.block_id.0;
-        let in_id = u64::from_be_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
-        let shown = !self.transactions.is_empty();
-        let hidden = detail && !shown && !header.tx_trie_root.is_zero();
-        let right = in_id == header.number
-            && asked.is_none_or(|asked| asked == header.number)
-            && !hidden
-            && (header.timestamp > 0 || header.number == 0);
-        let block = TronBlock {
-            id: self.block_id,
-            number: header.number,
-            parent: header.parent_hash,
-            time_ms: header.timestamp,
-            transactions: Vec::new(),
-        };
-        right.then_some((block, self.transactions))
-    }
-}
-
-/// The id of block 0 in an answer.
-pub(super) fn genesis(raw: &RawValue) -> Option<B256> {
-    let raw: RawBlock<RawId> = decode(raw.get().as_bytes()).ok()?;
-    raw.check(Some(0), false).map(|(block, _)| block.id)
-}
+use tron_primitives::address::to_hex;
 
 /// The holdings and permissions of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tron) struct Account {
+pub struct Account {
     /// Sun.
-    pub(in crate::tron) balance: u64,
+    pub balance: u64,
     /// The time of the block before the one that holds its newest transaction, Unix ms; 0 where it has
     /// none.
-    pub(in crate::tron) used_ms: u64,
+    pub used_ms: u64,
     /// The authority of the account's own key alone.
-    pub(in crate::tron) own_key: Authority,
+    pub own_key: Authority,
     /// The active permissions by which its own key may call contracts alone. Nothing is signed by them.
-    pub(in crate::tron) active: Vec<u64>,
+    pub active: Vec<u64>,
     /// The permissions by which others may sign without its own key, by their ids: 0 is the owner's.
-    pub(in crate::tron) others: Vec<u64>,
+    pub others: Vec<u64>,
 }
 
 /// The authority of one key under the owner permission of an account, by which we sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tron) struct Authority {
+pub struct Authority {
     /// The weight of the key's signature.
-    pub(in crate::tron) weight: u64,
+    pub weight: u64,
     /// The weight that signatures have to reach together.
-    pub(in crate::tron) threshold: u64,
+    pub threshold: u64,
 }
 
 impl Authority {
     /// That of the only key of an ordinary account.
-    pub(in crate::tron) const ALONE: Self = Self { weight: 1, threshold: 1 };
+    pub const ALONE: Self = Self { weight: 1, threshold: 1 };
 
     /// Returns true if the key's signature is enough.
-    pub(in crate::tron) fn suffices(self) -> bool {
+    pub fn suffices(self) -> bool {
         self.weight >= self.threshold
     }
 }
@@ -211,13 +132,13 @@ struct RawResources {
 
 /// The rest of an account's resources today. All zero for an account that is not activated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::tron) struct Resources {
+pub struct Resources {
     /// Of the free bandwidth, bytes.
-    pub(in crate::tron) free_bandwidth: u64,
+    pub free_bandwidth: u64,
     /// Of the staked bandwidth, bytes.
-    pub(in crate::tron) staked_bandwidth: u64,
+    pub staked_bandwidth: u64,
     /// Of the staked or rented energy.
-    pub(in crate::tron) energy: u64,
+    pub energy: u64,
 }
 
 impl From<RawResources> for Resources {
@@ -232,7 +153,7 @@ impl From<RawResources> for Resources {
 
 /// The parameters that the chain has voted for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tron) struct Parameters(HashMap<String, i64>);
+pub struct Parameters(HashMap<String, i64>);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -249,7 +170,7 @@ struct RawParameter {
 
 impl Parameters {
     /// The parameter with this name; none where the node does not know it.
-    pub(in crate::tron) fn get(&self, name: &str) -> Option<u64> {
+    pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).and_then(|value| u64::try_from(*value).ok())
     }
 }
@@ -262,13 +183,13 @@ struct RawNumber {
 
 /// A contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tron) struct ContractInfo {
+pub struct ContractInfo {
     /// The code that runs.
-    pub(in crate::tron) code: Bytes,
+    pub code: Bytes,
     /// Share of the energy that the caller pays, percent.
-    pub(in crate::tron) caller_pays_percent: u64,
+    pub caller_pays_percent: u64,
     /// The surcharge of the chain on each unit of energy in the contract, in 1/10,000.
-    pub(in crate::tron) energy_factor: u64,
+    pub energy_factor: u64,
 }
 
 #[derive(Deserialize)]
@@ -293,41 +214,8 @@ struct RawState {
 }
 
 impl Api<'_> {
-    /// The newest block, or the one with this number; none where the node has none.
-    pub(in crate::tron) async fn block(
-        self,
-        side: Side,
-        number: Option<u64>,
-        detail: bool,
-    ) -> Result<Option<TronBlock>, AskError> {
-        let found = self.get_block::<RawId>(side, number, detail).await?;
-        Ok(found.map(|(block, transactions)| TronBlock {
-            transactions: transactions.into_iter().map(|tx| tx.id).collect(),
-            ..block
-        }))
-    }
-
-    async fn get_block<T: DeserializeOwned + Send>(
-        self,
-        side: Side,
-        number: Option<u64>,
-        detail: bool,
-    ) -> Result<Option<(TronBlock, Vec<T>)>, AskError> {
-        const QUESTION: &str = "getblock";
-        let params = match number {
-            Some(number) => json!({ "id_or_num": number.to_string(), "detail": detail }),
-            None => json!({ "detail": detail }),
-        };
-        let raw: Option<RawBlock<T>> = self.ask(side, QUESTION, params).await?;
-        raw.map(|raw| raw.check(number, detail).ok_or_else(|| garbled(QUESTION))).transpose()
-    }
-
     /// Asks for an account's holdings and permissions; none if the account is not activated.
-    pub(in crate::tron) async fn account(
-        self,
-        side: Side,
-        who: Address,
-    ) -> Result<Option<Account>, AskError> {
+    pub async fn account(self, side: Side, who: Address) -> Result<Option<Account>, AskError> {
         const QUESTION: &str = "getaccount";
         let who = to_hex(who);
         match self.ask(side, QUESTION, json!({ "address": who })).await? {
@@ -338,30 +226,27 @@ impl Api<'_> {
     }
 
     /// The resources that an account can use without paying for them.
-    pub(in crate::tron) async fn resources(self, who: Address) -> Result<Resources, AskError> {
+    pub async fn resources(self, who: Address) -> Result<Resources, AskError> {
         let params = json!({ "address": to_hex(who) });
         let raw: Option<RawResources> = self.ask(Side::Full, "getaccountresource", params).await?;
         Ok(raw.unwrap_or_default().into())
     }
 
     /// The parameters that the chain has voted for.
-    pub(in crate::tron) async fn parameters(self) -> Result<Parameters, AskError> {
+    pub async fn parameters(self) -> Result<Parameters, AskError> {
         let raw: RawParameters = self.demand(Side::Full, "getchainparameters", json!({})).await?;
         let pairs = raw.chain_parameter.into_iter().map(|one| (one.key, one.value));
         Ok(Parameters(pairs.collect()))
     }
 
     /// When parameters and energy factors change next, Unix ms.
-    pub(in crate::tron) async fn next_maintenance_ms(self) -> Result<u64, AskError> {
+    pub async fn next_maintenance_ms(self) -> Result<u64, AskError> {
         let raw: RawNumber = self.demand(Side::Full, "getnextmaintenancetime", json!({})).await?;
         Ok(raw.num)
     }
 
     /// A contract; none where there is none at the address.
-    pub(in crate::tron) async fn contract(
-        self,
-        at: Address,
-    ) -> Result<Option<ContractInfo>, AskError> {
+    pub async fn contract(self, at: Address) -> Result<Option<ContractInfo>, AskError> {
         let params = json!({ "value": to_hex(at) });
         let raw: Option<RawContract> = self.ask(Side::Full, "getcontractinfo", params).await?;
         Ok(raw.map(|raw| ContractInfo {

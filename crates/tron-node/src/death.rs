@@ -12,73 +12,41 @@
 //! none below it is young enough. Still all blocks above the higher one are read up to the transaction's
 //! expiration, and say whether it is dead.
 
-use super::api::TronBlock;
-use super::transaction::RefBlock;
-use crate::OddAnswer;
+use super::block::{BlockPoint, Misfit, TronBlock, number_in};
 use alloy::primitives::B256;
+use tron_primitives::transaction::RefBlock;
 
 /// The life of a transaction, as the transaction states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ExpiringTx {
+pub struct ExpiringTx {
     /// Its id.
-    pub(super) id: B256,
+    pub id: B256,
     /// The block that the transaction builds on.
-    pub(super) ref_block: RefBlock,
+    pub ref_block: RefBlock,
     /// It lands in no block whose parent has this time or a later one, Unix ms.
-    pub(super) expiration_ms: u64,
+    pub expiration_ms: u64,
 }
 
 /// The fate of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TxFate {
-    /// It is in this irrevocable block.
-    Landed(BlockTime),
-    /// It is in no block, and can get into none: proven by this irrevocable block.
-    Dead(BlockTime),
+pub enum TxFate {
+    /// It is in this irrevocable block, whose time can be later than the expiration.
+    Landed(BlockPoint),
+    /// It is in no block, and can get into none: proven by this irrevocable block, to which all blocks lead that
+    /// were read, and to no other of its number.
+    Dead(BlockPoint),
 }
 
-/// A block, as far as a fate speaks of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BlockTime {
-    /// Its number.
-    pub(super) number: u64,
-    /// Its id: what was read leads to this block, and to no other of its number.
-    pub(super) id: B256,
-    /// Its time, Unix ms. That of a landing can be later than the expiration.
-    pub(super) time_ms: u64,
-}
-
-/// A block that does not fit those before it: somebody is on another chain, or lies. Blocks that were read of such
-/// a chain prove nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Misfit {
-    /// It is not the block that comes next, or its id holds another number.
-    #[error("it is not the block that was asked for")]
-    Other,
-    /// It does not follow the block before it.
-    #[error("it does not follow the block before it")]
-    Link,
-}
-
-impl From<Misfit> for OddAnswer {
-    fn from(misfit: Misfit) -> Self {
-        match misfit {
-            Misfit::Other => Self::OtherBlock,
-            Misfit::Link => Self::UnlinkedBlock,
-        }
-    }
-}
-
-/// So many blocks are between two whose low numbers are the same.
+/// Number of blocks between two whose low numbers are the same.
 const ROUND: u64 = 0x1_0000;
 
 /// The reading of irrevocable blocks for one transaction. A scan only ever reads on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Scan {
+pub struct TxScan {
     tx: ExpiringTx,
-    /// The blocks of the low number that it names, where they are others: the newest that is young
+    /// The blocks of the low number that the transaction names, where they are others: the newest that is young
     /// enough, and the one before.
-    others: Vec<BlockTime>,
+    others: Vec<BlockPoint>,
     reached: ReadUpTo,
 }
 
@@ -88,60 +56,55 @@ enum ReadUpTo {
     /// number were not it.
     Nothing { later: usize },
     /// All blocks from that one to this one are read, and hold no such transaction.
-    Block { id: B256, number: u64, time_ms: u64 },
+    Block(BlockPoint),
     /// Read to the end.
     End(TxFate),
 }
 
-impl Scan {
-    /// Nothing is read yet.
-    pub(super) fn new(tx: ExpiringTx) -> Self {
+impl TxScan {
+    /// A scan that has read nothing yet.
+    pub fn new(tx: ExpiringTx) -> Self {
         Self { tx, others: Vec::new(), reached: ReadUpTo::Nothing { later: 0 } }
     }
 
-    /// The blocks whose word this scan takes besides the one that its fate names, and that have to be
-    /// the chain's as well: nothing links them to it.
-    pub(super) fn rests_on(&self) -> Option<BlockTime> {
+    /// Returns the block whose word this scan takes besides the one that its fate names, if there is one. It has to be
+    /// the chain's as well: nothing links it to the other.
+    pub fn rests_on(&self) -> Option<BlockPoint> {
         self.others.get(1).copied()
     }
 
-    /// The number of the block to read next, where blocks up to `solid` are irrevocable. None when
-    /// there is nothing to read, or not yet.
-    pub(super) fn next(&self, solid: u64) -> Option<u64> {
+    /// Returns the number of the block to read next, where blocks up to `solid` are irrevocable; none if there is
+    /// nothing to read, or not yet.
+    pub fn next(&self, solid: u64) -> Option<u64> {
         let next = match self.reached {
             ReadUpTo::Nothing { later } => match self.others.first() {
                 Some(other) => other.number.checked_sub(ROUND),
                 None => self.tx.ref_block.numbers(solid).nth(later),
             },
-            ReadUpTo::Block { number, .. } => number.checked_add(1),
+            ReadUpTo::Block(last) => last.number.checked_add(1),
             ReadUpTo::End(_) => None,
         };
         next.filter(|number| *number <= solid)
     }
 
     /// Returns the fate of the transaction, if it is known.
-    pub(super) fn fate(&self) -> Option<TxFate> {
+    pub fn fate(&self) -> Option<TxFate> {
         match self.reached {
             ReadUpTo::End(fate) => Some(fate),
-            ReadUpTo::Nothing { .. } | ReadUpTo::Block { .. } => None,
+            ReadUpTo::Nothing { .. } | ReadUpTo::Block(_) => None,
         }
     }
 
-    /// Reads the irrevocable block that [`Scan::next`] asked for. One that does not fit changes
+    /// Reads the irrevocable block that [`TxScan::next`] asked for. One that does not fit changes
     /// nothing.
-    pub(super) fn read(&mut self, block: &TronBlock) -> Result<(), Misfit> {
+    pub fn read(&mut self, block: &TronBlock) -> Result<(), Misfit> {
         if number_in(block.id) != block.number {
             return Err(Misfit::Other);
         }
         self.reached = match self.reached {
             ReadUpTo::Nothing { later } => self.begin(block, later)?,
-            ReadUpTo::Block { id, number, time_ms } => {
-                if number.checked_add(1) != Some(block.number) {
-                    return Err(Misfit::Other);
-                }
-                if block.parent != id || block.time_ms <= time_ms {
-                    return Err(Misfit::Link);
-                }
+            ReadUpTo::Block(last) => {
+                last.followed_by(block)?;
                 self.judge(block)
             }
             end @ ReadUpTo::End(_) => end,
@@ -163,7 +126,7 @@ impl Scan {
             if newest.number.checked_sub(ROUND) != Some(block.number) {
                 return Err(Misfit::Other);
             }
-            self.others.push(place(block));
+            self.others.push(block.into());
             return Ok(self.beyond(newest));
         }
         // 65,536 blocks take longer than any transaction lives, so the right one is further down
@@ -171,7 +134,7 @@ impl Scan {
         if block.time_ms >= self.tx.expiration_ms {
             return Ok(ReadUpTo::Nothing { later: later.saturating_add(1) });
         }
-        self.others.push(place(block));
+        self.others.push(block.into());
         if block.number < ROUND {
             return Ok(self.after(block));
         }
@@ -180,33 +143,23 @@ impl Scan {
 
     fn judge(&self, block: &TronBlock) -> ReadUpTo {
         if block.transactions.contains(&self.tx.id) {
-            return ReadUpTo::End(TxFate::Landed(place(block)));
+            return ReadUpTo::End(TxFate::Landed(block.into()));
         }
         self.after(block)
     }
 
-    /// After a block that does not hold the transaction.
+    /// Returns the state after a block that does not hold the transaction.
     fn after(&self, block: &TronBlock) -> ReadUpTo {
-        self.beyond(place(block))
+        self.beyond(block.into())
     }
 
-    /// After all up to this one.
-    fn beyond(&self, place: BlockTime) -> ReadUpTo {
-        if place.time_ms >= self.tx.expiration_ms {
-            return ReadUpTo::End(TxFate::Dead(place));
+    /// Returns the state after all blocks up to this one.
+    fn beyond(&self, last: BlockPoint) -> ReadUpTo {
+        if last.time_ms >= self.tx.expiration_ms {
+            return ReadUpTo::End(TxFate::Dead(last));
         }
-        ReadUpTo::Block { id: place.id, number: place.number, time_ms: place.time_ms }
+        ReadUpTo::Block(last)
     }
-}
-
-fn place(block: &TronBlock) -> BlockTime {
-    BlockTime { number: block.number, id: block.id, time_ms: block.time_ms }
-}
-
-/// The number that an id begins with.
-fn number_in(id: B256) -> u64 {
-    let [n0, n1, n2, n3, n4, n5, n6, n7, ..] = id.0;
-    u64::from_be_bytes([n0, n1, n2, n3, n4, n5, n6, n7])
 }
 
 fn low(number: u64) -> u16 {

@@ -1,6 +1,6 @@
 //! Answers that are complaints, and how servers say that they want to be left alone.
 
-use ::node::{Reply, decode};
+use node::{Reply, decode};
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const CLOSED: &str = "this API is closed";
 const NO_RESOURCES: &str = "lack of computing resources";
 
 /// An answer that is an error, whatever the HTTP status says.
-pub(super) struct Complaint(pub(super) String);
+pub(crate) struct Complaint(pub(crate) String);
 
 #[derive(Deserialize)]
 struct Erring {
@@ -31,7 +31,7 @@ struct Erring {
 }
 
 impl Complaint {
-    pub(super) fn read(body: &[u8]) -> Option<Self> {
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
         if body.len() > LONGEST_COMPLAINT {
             return None;
         }
@@ -44,7 +44,7 @@ impl Complaint {
 }
 
 /// Returns the time for which the server is to be left alone, if its answer means that.
-pub(super) fn shut_out_for(reply: &Reply, complaint: Option<&Complaint>) -> Option<Duration> {
+pub(crate) fn shut_out_for(reply: &Reply, complaint: Option<&Complaint>) -> Option<Duration> {
     let said = complaint.map(|complaint| complaint.0.as_str()).unwrap_or_default();
     let named = suspension(said).or(reply.retry_after);
     let limited = reply.is_too_many_requests()

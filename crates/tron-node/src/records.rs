@@ -1,26 +1,29 @@
 //! A node's answers about a transaction: to a broadcast, while the node knows it, and once it is in a block.
 
+use super::api::{Api, garbled};
+use super::call_result::CallResult;
 use super::calls::words_of;
-use super::outcome::CallResult;
-use super::{Api, Question, Side, garbled};
-use ::node::AskError;
-use alloy::primitives::{Address, B256, Bytes, Log, LogData, U256};
-use billing::{CallEnding, TxRecord};
+use super::endpoints::{Question, Side};
+use alloy::primitives::{Address, B256, Bytes, Log, LogData};
+use node::AskError;
 use serde::Deserialize;
 use serde_json::json;
 use tron_primitives::transaction::txid;
 
 /// A node's answer to a broadcast, unjudged.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(in crate::tron) struct Broadcast {
+pub struct Broadcast {
+    /// True if the node says that it took the transaction.
     #[serde(default)]
-    pub(in crate::tron) result: bool,
+    pub result: bool,
+    /// The node's code; empty if there is none.
     #[serde(default)]
-    pub(in crate::tron) code: String,
+    pub code: String,
+    /// The node's words.
     #[serde(default)]
-    pub(in crate::tron) message: String,
+    pub message: String,
     /// The hash that the node computed from the bytes that reached it.
-    pub(in crate::tron) txid: Option<B256>,
+    pub txid: Option<B256>,
 }
 
 #[derive(Deserialize)]
@@ -51,25 +54,27 @@ struct RawContractRet {
 
 /// The effect of a transaction in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tron) struct TxInfo {
-    pub(in crate::tron) id: B256,
+pub struct TxInfo {
+    /// The transaction's id.
+    pub id: B256,
     /// The number of its block.
-    pub(in crate::tron) block: u64,
+    pub block: u64,
     /// The block's time, Unix ms. It can be later than the transaction's expiration.
-    pub(in crate::tron) block_time_ms: u64,
+    pub block_time_ms: u64,
     /// Cost of the transaction, sun.
-    pub(in crate::tron) fee: u64,
+    pub fee: u64,
     /// Energy used, with the penalty of the contract's energy factor.
-    pub(in crate::tron) energy: u64,
+    pub energy: u64,
     /// The node's word for how the call went.
-    pub(in crate::tron) outcome: String,
+    pub outcome: String,
     /// The meaning of that word; none if the word means nothing.
-    pub(in crate::tron) result: Option<CallResult>,
+    pub result: Option<CallResult>,
     /// The data that the call returned or reverted with.
-    pub(in crate::tron) returned: Bytes,
+    pub returned: Bytes,
     /// Why it failed, in the node's words.
-    pub(in crate::tron) words: String,
-    pub(in crate::tron) logs: Vec<Log>,
+    pub words: String,
+    /// The logs of the contracts.
+    pub logs: Vec<Log>,
 }
 
 #[derive(Deserialize)]
@@ -136,29 +141,11 @@ impl RawInfo {
     }
 }
 
-impl TxInfo {
-    /// Returns the record for people; none if the node does not say how the call went.
-    pub(in crate::tron) fn for_people(&self) -> Option<TxRecord> {
-        self.result?;
-        let ending = CallResult::told(&self.outcome)?;
-        let words = match (ending, self.words.as_str()) {
-            (CallEnding::Faulty, words) => format!("{} {words}", self.outcome),
-            (_, words) => words.to_owned(),
-        };
-        let message = Some(words.trim().to_owned()).filter(|words| !words.is_empty());
-        Some(TxRecord { ending, message, used: self.energy, fee: U256::from(self.fee) })
-    }
-}
-
 impl Api<'_> {
     /// The result of the call that a transaction makes, also from a node that keeps no history; none
     /// where the node does not know the transaction, and nothing follows from that. On the full side
     /// it may only be in the pool, and its result a guess.
-    pub(in crate::tron) async fn call_result(
-        self,
-        side: Side,
-        id: B256,
-    ) -> Result<Option<CallResult>, AskError> {
+    pub async fn call_result(self, side: Side, id: B256) -> Result<Option<CallResult>, AskError> {
         const QUESTION: &str = "gettransactionbyid";
         match self.ask(side, QUESTION, by_id(id)).await? {
             Some(RawTx { id: answered, ret }) if answered == id => match ret.as_slice() {
@@ -171,14 +158,14 @@ impl Api<'_> {
     }
 
     /// Asks for the transactions that wait in the node's pool.
-    pub(in crate::tron) async fn pool(self) -> Result<Vec<B256>, AskError> {
+    pub async fn pool(self) -> Result<Vec<B256>, AskError> {
         let question = "gettransactionlistfrompending";
         let told: Option<RawPool> = self.ask(Side::Full, question, json!({})).await?;
         Ok(told.map(|pool| pool.ids).unwrap_or_default())
     }
 
     /// Asks for the signed part of a transaction in the node's pool; none if the transaction is not in the pool.
-    pub(in crate::tron) async fn waiting(self, id: B256) -> Result<Option<Bytes>, AskError> {
+    pub async fn waiting(self, id: B256) -> Result<Option<Bytes>, AskError> {
         const QUESTION: &str = "gettransactionfrompending";
         let told: Option<RawWaiting> = self.ask(Side::Full, QUESTION, by_id(id)).await?;
         match told.map(|waiting| waiting.raw_data_hex) {
@@ -188,11 +175,7 @@ impl Api<'_> {
     }
 
     /// Asks for the effect of the transaction, if it is in a block; on the solidity side, in an irrevocable one.
-    pub(in crate::tron) async fn info(
-        self,
-        side: Side,
-        id: B256,
-    ) -> Result<Option<TxInfo>, AskError> {
+    pub async fn info(self, side: Side, id: B256) -> Result<Option<TxInfo>, AskError> {
         const QUESTION: &str = "gettransactioninfobyid";
         let raw: Option<RawInfo> = self.ask(side, QUESTION, by_id(id)).await?;
         let info = raw.map(|raw| raw.check(id).ok_or_else(|| garbled(QUESTION))).transpose()?;
@@ -200,15 +183,15 @@ impl Api<'_> {
     }
 }
 
-/// The offer of signed bytes. Only [`crate::Chain::deliver`] leads here.
-pub(in crate::tron) fn offer(raw: &[u8]) -> Question {
+/// The offer of signed bytes. They must be on disk.
+pub fn offer(raw: &[u8]) -> Question {
     let params = json!({ "transaction": hex::encode(raw) });
     Question::Http { side: Side::Full, name: "broadcasthex", params, runs: false }
 }
 
 impl Broadcast {
     /// The same without our secrets.
-    pub(in crate::tron) fn cleaned(&self, clean: impl Fn(&str) -> String) -> Self {
+    pub fn cleaned(&self, clean: impl Fn(&str) -> String) -> Self {
         let (code, message) = (clean(&self.code), clean(&self.message));
         Self { code, message, ..self.clone() }
     }

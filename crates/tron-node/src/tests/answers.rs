@@ -1,10 +1,13 @@
 //! Every recorded answer to a question that the client asks is read as what it says.
 
-use super::super::api::{CallOutcome, CallResult, ConstantCall, Side};
-use super::*;
-use ::node::{AskError, Fault};
-use alloy::primitives::B256;
+use super::recorded::{Double, Exchange, client, client_of, config, exchanges, recorded, serving};
+use crate::{Api, CallOutcome, CallResult, ConstantCall, Detail, Side};
+use alloy::primitives::{Address, B256};
 use config::RpcUrl;
+use node::{AskError, Fault};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 fn side(path: &str) -> Side {
     if path.starts_with("/walletsolidity/") { Side::Solidity } else { Side::Full }
@@ -57,8 +60,8 @@ async fn blocks() {
     let seen = each("getblock", async |api, exchange| {
         let number = exchange.asked["id_or_num"].as_str().filter(|id| id.len() < 64);
         let number = number.and_then(|id| id.parse().ok());
-        let detail = exchange.asked["detail"] == true;
-        let answer = api.block(side(&exchange.path), number, detail).await;
+        let side = side(&exchange.path);
+        let answer = api.block(side, number).await;
         if refused(exchange, &answer) {
             return;
         }
@@ -74,7 +77,8 @@ async fn blocks() {
         assert_eq!(block.time_ms, header["timestamp"].as_u64().unwrap_or(0));
         assert_eq!(hex::encode(block.parent), header["parentHash"].as_str().unwrap());
         let shown = body["transactions"].as_array().map_or(0, Vec::len);
-        assert_eq!(block.transactions.len(), shown, "{place}");
+        let whole = api.claimed(side, block.number, Detail::Whole).await.unwrap().unwrap();
+        assert_eq!(whole.transactions.len(), shown, "{place}");
         full += usize::from(shown > 0);
     })
     .await;
@@ -95,7 +99,12 @@ async fn a_block_that_is_another_or_contradicts_itself_is_not_taken() {
         let api = client(url);
         let ask = async |body: &Value, number| {
             double.says("/walletsolidity/getblock", 200, &body.to_string());
-            api.api().block(Side::Solidity, Some(number), true).await.map_err(|error| error.fault)
+            api.api().block(Side::Solidity, Some(number)).await.map_err(|error| error.fault)
+        };
+        let proves = async |body: &Value| {
+            double.says("/walletsolidity/getblock", 200, &body.to_string());
+            let claimed = api.api().claimed(Side::Solidity, number, Detail::Whole).await;
+            claimed.ok().flatten().is_some_and(|block| block.prove().is_ok())
         };
         assert!(ask(good, number).await.unwrap().is_some());
         assert_eq!(ask(good, number + 1).await, Err(Fault::Garbled), "another block");
@@ -104,9 +113,11 @@ async fn a_block_that_is_another_or_contradicts_itself_is_not_taken() {
             *body.pointer_mut(pointer).unwrap() = value;
             body
         };
+        assert!(proves(good).await);
+        for hidden in [Value::Array(vec![]), Value::Null] {
+            assert!(!proves(&changed("/transactions", hidden)).await, "it commits to transactions");
+        }
         let wrong = [
-            changed("/transactions", Value::Array(vec![])),
-            changed("/transactions", Value::Null),
             changed("/block_header/raw_data/number", (number + 1).into()),
             changed("/block_header/raw_data/timestamp", 0.into()),
             changed("/blockID", hex::encode([9; 32]).into()),
@@ -347,7 +358,7 @@ async fn calls_over_json_rpc_use_the_one_form_that_every_version_takes() {
                 200,
                 &exchange.sent.replacen(&format!("\"id\":{id}"), "\"id\":1", 1),
             );
-            let mut config = node::config(url, url);
+            let mut config = config(url, url);
             config.nodes[0].jsonrpc = Some(RpcUrl::parse(&format!("{url}/jsonrpc")).unwrap());
             let lone = client_of(&config).unwrap();
             let call = ConstantCall { owner: Address::ZERO, contract: Address::ZERO, data: &data };

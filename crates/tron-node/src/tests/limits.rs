@@ -1,13 +1,15 @@
 //! What the client does about servers that want to be left alone, lose answers, or talk nonsense;
 //! and that nothing it says holds a key.
 
-use super::super::api::Side;
-use super::node::{Lone, config};
-use super::*;
-use ::node::{AskError, Fault, NoReply, NodeError, Undialable};
+use super::recorded::{Double, Lone, client, client_of, config, serving};
+use crate::{ApiUnusable, Detail, Side, UnusableNode};
 use axum::Router;
+use config::TvmConfig;
 use futures_util::future::join_all;
+use node::{AskError, Fault, NoReply, NodeError, NodeId, Undialable};
 use std::future::IntoFuture;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
@@ -15,8 +17,12 @@ const PATH: &str = "/wallet/getblock";
 const SECRET: &str = "b3f1c9d2-api-key";
 
 async fn ask(node: &Lone) -> Result<(), Fault> {
-    let answer = node.api().block(Side::Full, None, false).await;
+    let answer = node.api().block(Side::Full, None).await;
     answer.map(|_| ()).map_err(|error: AskError| error.fault)
+}
+
+fn breaks(node: &Lone) -> u64 {
+    node.0.breaks(NodeId(0))
 }
 
 fn wait(answer: &Result<(), Fault>) -> Option<u64> {
@@ -50,10 +56,11 @@ async fn a_server_that_shuts_us_out_is_not_asked_again_before_its_time() {
                 Err(AskError { fault: Fault::ShutOut { .. }, .. })
             ));
             assert_eq!(double.asked.lock().len(), 1, "the others never left");
-            api.forgive();
+            assert_eq!(double.asked(PATH), 1);
+            api.0.client(NodeId(0)).unwrap().forgive();
             double.says(PATH, 200, "{}");
             assert_eq!(ask(&api).await, Ok(()));
-            assert_eq!(api.breaks(), 0, "its own word breaks nothing");
+            assert_eq!(breaks(&api), 0, "its own word breaks nothing");
         })
         .await;
     }
@@ -110,7 +117,7 @@ async fn what_makes_no_sense_is_told_from_what_is_refused() {
             double.says(PATH, status, body);
             assert_eq!(ask(&api).await, Err(fault.clone()), "{status} {body}");
             let broken = u64::from(!matches!(fault, Fault::Node(_)));
-            assert_eq!(api.breaks(), broken);
+            assert_eq!(breaks(&api), broken);
         }
         double.says(PATH, 200, " { }\n");
         assert_eq!(ask(&client(url)).await, Ok(()));
@@ -126,7 +133,7 @@ async fn each_side_is_asked_at_its_own_url_and_with_the_key() {
         let timeout = Duration::from_secs(20);
         let api = client_of(&shown(&full, &solidity, SECRET, timeout)).unwrap();
         for side in [Side::Full, Side::Solidity] {
-            assert!(api.api().block(side, Some(3), true).await.is_err());
+            assert!(api.api().claimed(side, 3, Detail::Whole).await.is_err());
         }
         let asked: Vec<_> = double.asked.lock().iter().map(|(path, _)| path.clone()).collect();
         assert_eq!(asked, ["/a/wallet/getblock", "/b/walletsolidity/getblock"]);
@@ -146,7 +153,7 @@ async fn nothing_that_is_said_holds_a_key_or_a_url() {
         let quoting = format!(r#"{{"Error":"key {SECRET} at {url}/x PATHSECRET is bad"}}"#);
         double.says("/PATHSECRET/wallet/getblock", 200, &quoting);
         let mut said = format!("{:?} {:?}", api.0, api.0.client(NodeId(0)));
-        said += &api.api().block(Side::Full, None, false).await.unwrap_err().to_string();
+        said += &api.api().block(Side::Full, None).await.unwrap_err().to_string();
         let answer = format!(r#"{{"code":"SIGERROR","message":"{SECRET} {url}/"}}"#);
         double.says("/PATHSECRET/wallet/broadcasthex", 200, &answer);
         let answer = format!("{:?}", api.broadcast(&[1]).await);
@@ -169,7 +176,7 @@ async fn a_node_that_accepts_and_says_nothing_is_not_waited_for() {
     assert_eq!(ask(&api).await, Err(Fault::Lost(NoReply::TimedOut)));
     drop(silent);
     assert_eq!(ask(&api).await, Err(Fault::Lost(NoReply::Refused)));
-    assert_eq!(api.breaks(), 2);
+    assert_eq!(breaks(&api), 2);
 }
 
 #[test]

@@ -2,35 +2,40 @@
 //!
 //! A call that fails is an answer, not an error. An error means that the node gave no answer.
 
-use super::{Api, Endpoints, Question, Side, garbled};
-use crate::tron::address::to_hex;
-use ::node::{AskError, Request};
+use super::api::{Api, garbled};
+use super::endpoints::{Endpoints, Question, Side};
 use alloy::primitives::{Address, Bytes};
+use node::{AskError, Request};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tron_primitives::address::to_hex;
 
 const QUESTION: &str = "triggerconstantcontract";
 
 /// A call of a contract by an account that need not exist.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tron) struct ConstantCall<'a> {
-    pub(in crate::tron) owner: Address,
-    pub(in crate::tron) contract: Address,
-    pub(in crate::tron) data: &'a [u8],
+pub struct ConstantCall<'a> {
+    /// The account that makes the call.
+    pub owner: Address,
+    /// The contract.
+    pub contract: Address,
+    /// The input.
+    pub data: &'a [u8],
 }
 
 /// A read of many things at once: creation code that returns them in the place of code. Nothing is
 /// deployed, and no limit of a deployment applies: 200 energy for each byte returned, of 100,000,000.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tron) struct DeploylessRead<'a> {
-    pub(in crate::tron) owner: Address,
+pub struct DeploylessRead<'a> {
+    /// The account that makes the call.
+    pub owner: Address,
     /// The code, with its input behind it.
-    pub(in crate::tron) code: &'a [u8],
+    pub code: &'a [u8],
 }
 
 /// The ending of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tron) enum CallOutcome {
+pub enum CallOutcome {
     /// It went through.
     Passed {
         /// Energy used, penalty included.
@@ -58,7 +63,7 @@ pub(in crate::tron) enum CallOutcome {
 impl CallOutcome {
     /// Returns true if the call took too long. The limit is wall-clock time (80 ms on the main network): the same
     /// call may pass when the node is less busy, and a smaller one sooner.
-    pub(in crate::tron) fn out_of_time(&self) -> bool {
+    pub fn out_of_time(&self) -> bool {
         match self {
             Self::Stopped { words, .. } => words.contains("CPU timeout"),
             Self::Passed { .. } | Self::Reverted { .. } => false,
@@ -122,18 +127,14 @@ impl RawRun {
 }
 
 /// The text that a node's message is the hex of; the message itself where it is none.
-pub(super) fn words_of(message: &str) -> String {
+pub(crate) fn words_of(message: &str) -> String {
     let bytes = hex::decode(message).unwrap_or_else(|_| message.as_bytes().to_vec());
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 impl Api<'_> {
     /// Runs a call without sending it, on the state of this side.
-    pub(in crate::tron) async fn run(
-        self,
-        side: Side,
-        call: ConstantCall<'_>,
-    ) -> Result<CallOutcome, AskError> {
+    pub async fn run(self, side: Side, call: ConstantCall<'_>) -> Result<CallOutcome, AskError> {
         let params = json!({
             "owner_address": to_hex(call.owner),
             "contract_address": to_hex(call.contract),
@@ -143,10 +144,7 @@ impl Api<'_> {
     }
 
     /// Runs creation code without deploying anything, on the state of the head.
-    pub(in crate::tron) async fn run_deployless(
-        self,
-        read: DeploylessRead<'_>,
-    ) -> Result<CallOutcome, AskError> {
+    pub async fn run_deployless(self, read: DeploylessRead<'_>) -> Result<CallOutcome, AskError> {
         let code = hex::encode(read.code);
         self.runs(Side::Full, json!({ "owner_address": to_hex(read.owner), "data": code })).await
     }
@@ -158,7 +156,7 @@ impl Api<'_> {
     }
 
     /// Returns true if the node that is asked, or every node where any may be asked, answers [`Api::eth_call`].
-    pub(in crate::tron) fn speaks_jsonrpc(self) -> bool {
+    pub fn speaks_jsonrpc(self) -> bool {
         let fleet = self.0.fleet();
         match self.0.only() {
             Some(id) => fleet.client(id).is_some_and(Endpoints::speaks_jsonrpc),
@@ -168,7 +166,7 @@ impl Api<'_> {
 
     /// Runs a call over the node's JSON-RPC, which knows only the newest state and only `data`. Asked
     /// at the solidity node's JSON-RPC, the newest state is the irrevocable one.
-    pub(in crate::tron) async fn eth_call(self, call: ConstantCall<'_>) -> Result<Bytes, AskError> {
+    pub async fn eth_call(self, call: ConstantCall<'_>) -> Result<Bytes, AskError> {
         let data = alloy::hex::encode_prefixed(call.data);
         let call = json!({ "from": call.owner, "to": call.contract, "data": data });
         let params = json!([call, "latest"]);

@@ -1,7 +1,7 @@
 //! The newest headers that nodes have shown while their heads were looked at. Each of them is proven like one that is
 //! asked for; what was shown once need not be asked again.
 
-use ::node::NodeId;
+use node::NodeId;
 use std::collections::BTreeMap;
 use tron_primitives::answer::BlockAnswer;
 
@@ -10,10 +10,11 @@ const KEPT: usize = 64;
 
 /// Headers by node and number.
 #[derive(Debug, Default)]
-pub(super) struct ShownHeaders(BTreeMap<NodeId, BTreeMap<u64, BlockAnswer>>);
+pub struct ShownHeaders(BTreeMap<NodeId, BTreeMap<u64, BlockAnswer>>);
 
 impl ShownHeaders {
-    pub(super) fn keep(&mut self, node: NodeId, header: BlockAnswer) {
+    /// Takes the newest header of a node.
+    pub fn keep(&mut self, node: NodeId, header: BlockAnswer) {
         let of = self.0.entry(node).or_default();
         let number = header.block_header.raw_data.number;
         // Others of these numbers belong to a fork that the node has left.
@@ -24,15 +25,18 @@ impl ShownHeaders {
         }
     }
 
-    pub(super) fn of(&self, node: NodeId, number: u64) -> Option<BlockAnswer> {
+    /// Returns the header of a node with this number, as the node claims it.
+    pub fn of(&self, node: NodeId, number: u64) -> Option<BlockAnswer> {
         self.0.get(&node)?.get(&number).cloned()
     }
 
-    pub(super) fn has(&self, node: NodeId) -> bool {
+    /// Returns true if any header of the node is kept.
+    pub fn has(&self, node: NodeId) -> bool {
         self.0.contains_key(&node)
     }
 
-    pub(super) fn forget(&mut self, node: NodeId) {
+    /// Forgets the headers of a node.
+    pub fn forget(&mut self, node: NodeId) {
         drop(self.0.remove(&node));
     }
 }

@@ -1,18 +1,14 @@
-//! Calls that are asked about and never sent, few at a time, and what their answers mean.
+//! Calls that are asked about and never sent, few at a time, and the meaning of their answers.
 //!
-//! A node stops such a call after a short time on the clock (80 ms on the main network). Calls that
-//! each pass alone fail when many run at once, so few do; and a call that was stopped says nothing
-//! about the contract, only that less should be asked at a time.
+//! A node stops such a call after a short time on the clock (80 ms on the main network). Calls that each pass alone
+//! fail when many run at once, so few do; and a call that was stopped says nothing about the contract, only that less
+//! should be asked at a time.
 
-use super::TronChain;
-use super::api::{Api, CallOutcome, ConstantCall, DeploylessRead, Side, is_of_the_door};
-use crate::trial::CallFailure;
-use crate::{ChainError, OddAnswer};
-use ::node::{AskError, Fault};
-use alloy::primitives::{Address, Bytes};
-
-/// Number of tries in all of a call that was stopped for want of time.
-pub(super) const TRIES: usize = 3;
+use super::api::Api;
+use super::calls::{CallOutcome, ConstantCall, DeploylessRead};
+use super::endpoints::{Side, is_of_the_endpoint};
+use alloy::primitives::Bytes;
+use node::{AskError, Fault};
 
 /// Beginning of the words for a call that was stopped because it took too long.
 const TOO_LONG: &str = "CPU timeout";
@@ -33,90 +29,97 @@ const RAN_AND_FAILED: i64 = -32000;
 
 /// The outcome of a constant call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ConstantCallOutcome {
+pub enum CallRan {
     /// It went through.
-    Said {
-        /// Energy used, penalty included; 0 where the node does not tell.
+    Passed {
+        /// Energy used, penalty included; 0 if the node does not tell.
         energy: u64,
         /// The returned data.
         answer: Bytes,
     },
     /// It ran and failed, or there is nothing to call.
-    Failed(CallFailure),
-    /// The node stopped it: too much was asked at once, for this node at this moment.
+    Failed(CallError),
+    /// The node stopped it, in these words: too much was asked at once, for this node at this moment.
     Stopped(String),
 }
 
-impl TronChain {
-    /// Calls a contract on the state of the head, as the signing account would.
-    pub(super) async fn call(
-        &self,
-        api: Api<'_>,
-        contract: Address,
-        data: &[u8],
-    ) -> Result<ConstantCallOutcome, ChainError> {
-        let call = ConstantCall { owner: self.account.facts.signer, contract, data };
-        judge(api.run(Side::Full, call).await?)
+/// The failure of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallError {
+    /// The revert data; empty if there is none.
+    pub data: Bytes,
+    /// The node's words.
+    pub words: String,
+}
+
+/// The reason why a call has no outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotRun {
+    /// The node gave no answer.
+    Asked(AskError),
+    /// The node does not run the call.
+    Refused {
+        /// The node's code.
+        code: String,
+        /// The node's words.
+        words: String,
+    },
+}
+
+impl From<AskError> for NotRun {
+    fn from(error: AskError) -> Self {
+        Self::Asked(error)
+    }
+}
+
+impl Api<'_> {
+    /// Runs a call on the state of the head.
+    pub async fn call(self, call: ConstantCall<'_>) -> Result<CallRan, NotRun> {
+        judge(self.run(Side::Full, call).await?)
     }
 
     /// Runs creation code that only reads.
-    pub(super) async fn read_deployless(
-        &self,
-        api: Api<'_>,
-        code: &[u8],
-    ) -> Result<ConstantCallOutcome, ChainError> {
-        let read = DeploylessRead { owner: self.account.facts.signer, code };
-        judge(api.run_deployless(read).await?)
+    pub async fn read_deployless(self, read: DeploylessRead<'_>) -> Result<CallRan, NotRun> {
+        judge(self.run_deployless(read).await?)
     }
 
-    /// The same as [`Self::call`] where only the answer matters, over the JSON-RPC if there is one.
-    pub(super) async fn ask(
-        &self,
-        api: Api<'_>,
-        contract: Address,
-        data: &[u8],
-    ) -> Result<ConstantCallOutcome, ChainError> {
-        if !api.speaks_jsonrpc() {
-            return self.call(api, contract, data).await;
+    /// Runs a call of which only the answer matters: over the JSON-RPC if there is one.
+    pub async fn call_for_answer(self, call: ConstantCall<'_>) -> Result<CallRan, NotRun> {
+        if !self.speaks_jsonrpc() {
+            return self.call(call).await;
         }
-        let call = ConstantCall { owner: self.account.facts.signer, contract, data };
-        match api.eth_call(call).await {
-            Err(error) if is_of_the_door(&error.fault) => self.call(api, contract, data).await,
-            said => judge_rpc(said),
+        match self.eth_call(call).await {
+            Err(error) if is_of_the_endpoint(&error.fault) => self.call(call).await,
+            answer => judge_rpc(answer),
         }
     }
 }
 
 /// Returns true if a call that was stopped took too long, rather than too much energy.
-pub(super) fn out_of_time(words: &str) -> bool {
+pub fn out_of_time(words: &str) -> bool {
     words.contains(TOO_LONG)
 }
 
-fn judge(ran: CallOutcome) -> Result<ConstantCallOutcome, ChainError> {
+fn judge(ran: CallOutcome) -> Result<CallRan, NotRun> {
     let out_of_time = ran.out_of_time();
     match ran {
-        CallOutcome::Passed { energy, answer } => Ok(ConstantCallOutcome::Said { energy, answer }),
+        CallOutcome::Passed { energy, answer } => Ok(CallRan::Passed { energy, answer }),
         CallOutcome::Reverted { data, .. } => {
             let words = "REVERT opcode executed".to_owned();
-            Ok(ConstantCallOutcome::Failed(CallFailure { data: data.to_vec(), words }))
+            Ok(CallRan::Failed(CallError { data, words }))
         }
-        CallOutcome::Stopped { words, .. } if out_of_time => {
-            Ok(ConstantCallOutcome::Stopped(words))
-        }
+        CallOutcome::Stopped { words, .. } if out_of_time => Ok(CallRan::Stopped(words)),
         CallOutcome::Stopped { code, words } => match words.strip_prefix(MACHINE) {
             Some(rest) => Ok(failed(rest.split_once(" : ").map_or(rest, |(_, why)| why))),
             None if words.contains(NO_CONTRACT) => Ok(failed(&words)),
-            None => {
-                let answer = OddAnswer::NotRun { code, words };
-                Err(ChainError::Node { question: "triggerconstantcontract", answer })
-            }
+            None => Err(NotRun::Refused { code, words }),
         },
     }
 }
 
-fn judge_rpc(said: Result<Bytes, AskError>) -> Result<ConstantCallOutcome, ChainError> {
-    match said {
-        Ok(answer) => Ok(ConstantCallOutcome::Said { energy: 0, answer }),
+fn judge_rpc(answer: Result<Bytes, AskError>) -> Result<CallRan, NotRun> {
+    match answer {
+        Ok(answer) => Ok(CallRan::Passed { energy: 0, answer }),
         Err(AskError { fault: Fault::Node(error), .. })
             if error.code == RAN_AND_FAILED || error.message.contains(NO_CONTRACT) =>
         {
@@ -126,23 +129,23 @@ fn judge_rpc(said: Result<Bytes, AskError>) -> Result<ConstantCallOutcome, Chain
     }
 }
 
-fn failed(words: &str) -> ConstantCallOutcome {
+fn failed(words: &str) -> CallRan {
     if STOPPED.iter().any(|start| words.starts_with(start)) {
-        return ConstantCallOutcome::Stopped(words.to_owned());
+        return CallRan::Stopped(words.to_owned());
     }
-    ConstantCallOutcome::Failed(CallFailure { data: Vec::new(), words: words.to_owned() })
+    CallRan::Failed(CallError { data: Bytes::new(), words: words.to_owned() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::node::NodeError;
+    use node::NodeError;
 
-    fn stopped(code: &str, words: &str) -> Result<ConstantCallOutcome, ChainError> {
+    fn stopped(code: &str, words: &str) -> Result<CallRan, NotRun> {
         judge(CallOutcome::Stopped { code: code.to_owned(), words: words.to_owned() })
     }
 
-    fn rpc(code: i64, message: &str) -> Result<ConstantCallOutcome, ChainError> {
+    fn rpc(code: i64, message: &str) -> Result<CallRan, NotRun> {
         let fault = Fault::Node(NodeError { code, message: message.to_owned(), data: None });
         judge_rpc(Err(AskError { question: "eth_call", fault }))
     }
@@ -164,7 +167,7 @@ mod tests {
             rpc(-32000, "Not enough energy for 'SSTORE' operation executing"),
         ];
         for heard in asked_too_much {
-            assert!(matches!(heard, Ok(ConstantCallOutcome::Stopped(_))), "{heard:?}");
+            assert!(matches!(heard, Ok(CallRan::Stopped(_))), "{heard:?}");
         }
         let broke = [
             stopped(
@@ -178,7 +181,7 @@ mod tests {
             rpc(-32600, "Smart contract is not exist."),
         ];
         for heard in broke {
-            assert!(matches!(heard, Ok(ConstantCallOutcome::Failed(_))), "{heard:?}");
+            assert!(matches!(heard, Ok(CallRan::Failed(_))), "{heard:?}");
         }
         let no_answer = [
             stopped("CONTRACT_VALIDATE_ERROR", "this node does not support constant"),
@@ -187,7 +190,12 @@ mod tests {
             rpc(-32602, "method parameters invalid"),
         ];
         for heard in no_answer {
-            assert!(matches!(heard, Err(ChainError::Node { .. })), "{heard:?}");
+            let refused = match &heard {
+                Err(NotRun::Refused { .. }) => true,
+                Err(NotRun::Asked(error)) => matches!(error.fault, Fault::Node(_)),
+                Ok(_) => false,
+            };
+            assert!(refused, "{heard:?}");
         }
     }
 }

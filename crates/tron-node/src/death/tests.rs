@@ -38,8 +38,8 @@ fn mortal(builds_on: &TronBlock, expiration_ms: u64) -> ExpiringTx {
 }
 
 /// Reads what is asked for as long as it is there and fits.
-fn run(tx: ExpiringTx, blocks: &[TronBlock], solid: u64) -> (Scan, Result<(), Misfit>) {
-    let mut scan = Scan::new(tx);
+fn run(tx: ExpiringTx, blocks: &[TronBlock], solid: u64) -> (TxScan, Result<(), Misfit>) {
+    let mut scan = TxScan::new(tx);
     while let Some(number) = scan.next(solid) {
         let Some(block) = blocks.iter().find(|block| block.number == number) else { break };
         if let Err(misfit) = scan.read(block) {
@@ -61,7 +61,7 @@ fn a_transaction_is_dead_only_with_the_first_block_at_its_expiration() {
     let tx = mortal(&blocks[1], blocks[5].time_ms);
     for (height, dead) in [(2, false), (4, false), (5, true)] {
         let found = fate(tx, &blocks[..=height]);
-        let place = place(&blocks[5]);
+        let place = BlockPoint::from(&blocks[5]);
         assert_eq!(found, dead.then_some(TxFate::Dead(place)), "{height}");
     }
 }
@@ -71,7 +71,7 @@ fn the_block_that_would_prove_it_dead_may_hold_it() {
     let mut blocks = chain(&[0, 0, 4, 0, 0], 1);
     let tx = mortal(&blocks[0], blocks[2].time_ms + SLOT);
     assert!(
-        matches!(fate(tx, &blocks), Some(TxFate::Dead(BlockTime { number, .. })) if number == FIRST + 3)
+        matches!(fate(tx, &blocks), Some(TxFate::Dead(BlockPoint { number, .. })) if number == FIRST + 3)
     );
     blocks[3].transactions = vec![B256::ZERO, OURS];
     let Some(TxFate::Landed(place)) = fate(tx, &blocks) else { panic!("it is there") };
@@ -104,7 +104,7 @@ fn a_transaction_that_builds_on_a_made_up_block_dies_with_its_time() {
         transactions: vec![],
     };
     let read = |last: usize, lower: TronBlock| {
-        let mut scan = Scan::new(tx);
+        let mut scan = TxScan::new(tx);
         while let Some(number) = scan.next(FIRST + 9) {
             let above = chain[..=last].iter().find(|block| block.number == number);
             let Some(block) = above.or((number == lower.number).then_some(&lower)) else { break };
@@ -114,8 +114,12 @@ fn a_transaction_that_builds_on_a_made_up_block_dies_with_its_time() {
     };
     assert_eq!(read(4, lower_of(1)).fate(), None, "its time is not over");
     let scan = read(9, lower_of(1));
-    assert_eq!(scan.fate(), Some(TxFate::Dead(place(&chain[5]))));
-    assert_eq!(scan.rests_on(), Some(place(&lower_of(1))), "nothing links it to the others");
+    assert_eq!(scan.fate(), Some(TxFate::Dead(BlockPoint::from(&chain[5]))));
+    assert_eq!(
+        scan.rests_on(),
+        Some(BlockPoint::from(&lower_of(1))),
+        "nothing links it to the others"
+    );
 
     // It does build on a block of the chain, a round below where it seemed to.
     let scan = read(9, lower_of(2));
@@ -128,7 +132,7 @@ fn a_young_chain_has_no_block_a_round_below() {
     let on = |block: &TronBlock, number| TronBlock { id: id(number, 1), number, ..block.clone() };
     let block = &chain(&[0], 1)[0];
     let tx = mortal(&TronBlock { id: id(7, 2), ..block.clone() }, FIRST_TIME + SLOT);
-    let mut scan = Scan::new(tx);
+    let mut scan = TxScan::new(tx);
     assert_eq!(scan.next(9), Some(7));
     scan.read(&on(block, 7)).unwrap();
     assert_eq!((scan.next(9), scan.rests_on()), (Some(8), None));
@@ -153,7 +157,7 @@ fn the_block_that_it_builds_on_is_found_long_after() {
     let blocks = chain(&[0; 10], 1);
     let tx = mortal(&blocks[1], blocks[5].time_ms);
     let solid = FIRST + 1 + 65_536 * 2 + 7;
-    let mut scan = Scan::new(tx);
+    let mut scan = TxScan::new(tx);
     for later in [2, 1] {
         let number = scan.next(solid).unwrap();
         assert_eq!(number, FIRST + 1 + 65_536 * later);

@@ -1,31 +1,20 @@
-//! The endpoints of one TRON node, and the questions that can be put to them: one question, one
-//! answer, or one of our own errors.
+//! The endpoints of one TRON node, and the questions that can be put to them: one question, one answer, or one of
+//! our own errors.
 //!
 //! A node has two or three endpoints, each with a URL of its own: the full one answers from the head
 //! and from its own pool, the solidity one from what is irrevocable, and a JSON-RPC may answer calls.
 //! While a server has shut us out, nothing is asked at any of them.
 
-mod answers;
-mod calls;
-mod error;
-mod outcome;
-mod records;
-
-pub(super) use answers::{Authority, Parameters, Resources, TronBlock};
-pub(super) use calls::{CallOutcome, ConstantCall, DeploylessRead};
-pub(super) use outcome::CallResult;
-pub(super) use records::{Broadcast, TxInfo, offer};
-
-use ::node::{
-    AskError, Asker, Client, Dial, Exchange, Fault, Fleet, HeaderKey, JsonRpc, NodeError, NodeId,
-    RealChain, Redactor, Reply, Request, Target, Undialable, decode,
-};
+use super::block::genesis;
+use super::complaint::{Complaint, shut_out_for};
 use async_trait::async_trait;
 use config::{RpcUrl, TvmNode};
-use error::{Complaint, shut_out_for};
+use node::{
+    AskError, Client, Dial, Exchange, Fault, HeaderKey, JsonRpc, NodeError, RealChain, Redactor,
+    Reply, Request, Target, Undialable, decode,
+};
 use parking_lot::Mutex;
 use secrecy::SecretString;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -41,7 +30,7 @@ const AT_ONCE: usize = 12;
 
 /// Number of constant calls that one node runs for us at once: calls that each pass alone are stopped when many run
 /// at the same time.
-pub(super) const CALLS_AT_ONCE: usize = 2;
+pub const CALLS_AT_ONCE: usize = 2;
 
 /// `TronGrid`'s header for API keys.
 const API_KEY_HEADER: &str = "tron-pro-api-key";
@@ -138,13 +127,13 @@ impl Endpoints {
     }
 
     /// Returns true if calls can be asked about over JSON-RPC at present.
-    pub(super) fn speaks_jsonrpc(&self) -> bool {
+    pub fn speaks_jsonrpc(&self) -> bool {
         self.jsonrpc.is_some() && self.jsonrpc_fit.load(Ordering::Relaxed)
     }
 
     /// Returns true if a JSON-RPC is configured that cannot be used: it is out of reach, or says what nobody
     /// understands.
-    pub(super) fn jsonrpc_is_dead(&self) -> bool {
+    pub fn jsonrpc_is_dead(&self) -> bool {
         self.jsonrpc.is_some() && !self.speaks_jsonrpc()
     }
 
@@ -203,7 +192,7 @@ impl Endpoints {
 
     /// Ends the time that the server asked for.
     #[cfg(test)]
-    pub(super) fn forgive(&self) {
+    pub(crate) fn forgive(&self) {
         *self.shut_until.lock() = Some(Instant::now());
     }
 
@@ -216,7 +205,7 @@ impl Endpoints {
     async fn genesis(&self, side: Side) -> Result<RealChain, AskError> {
         let params = json!({ "id_or_num": "0", "detail": false });
         let raw = self.ask_http(side, "getblock", &params).await;
-        let block = raw.and_then(|raw| answers::genesis(&raw).ok_or(Fault::Garbled));
+        let block = raw.and_then(|raw| genesis(&raw).ok_or(Fault::Garbled));
         let question = match side {
             Side::Full => "getblock at `full`",
             Side::Solidity => "getblock at `solidity`",
@@ -228,7 +217,7 @@ impl Endpoints {
 
 /// Returns true if a question was not answered because of the endpoint that it was put to, rather than by the node
 /// behind that endpoint.
-pub(super) fn is_of_the_door(fault: &Fault) -> bool {
+pub(crate) fn is_of_the_endpoint(fault: &Fault) -> bool {
     match fault {
         Fault::Lost(_)
         | Fault::Http(_)
@@ -278,7 +267,7 @@ impl Client for Endpoints {
                 let Some(rpc) = &self.jsonrpc else { return Err(Fault::NoNode) };
                 let _turn = self.calls.acquire().await.map_err(|_| Fault::Garbled)?;
                 let answer = rpc.ask(request).await;
-                if answer.as_ref().is_err_and(is_of_the_door) {
+                if answer.as_ref().is_err_and(is_of_the_endpoint) {
                     self.jsonrpc_fit.store(false, Ordering::Relaxed);
                 }
                 answer
@@ -328,49 +317,4 @@ fn answer(body: &[u8]) -> Option<Box<RawValue>> {
 fn is_empty_object(text: &str) -> bool {
     let inside = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     inside.is_some_and(|inside| inside.trim().is_empty())
-}
-
-/// The questions of this adapter, put to one node or to whichever is best.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Api<'a>(Asker<'a, Endpoints>);
-
-impl<'a> Api<'a> {
-    /// Asks the best node, with a second one in reserve.
-    pub(super) fn best(fleet: &'a Fleet<Endpoints>) -> Self {
-        Self(fleet.best())
-    }
-
-    /// Asks this node and no other.
-    pub(super) fn of(fleet: &'a Fleet<Endpoints>, id: NodeId) -> Self {
-        Self(fleet.only(id))
-    }
-
-    /// Asks a question; none where the node answers that there is nothing.
-    async fn ask<R: DeserializeOwned + Send>(
-        self,
-        side: Side,
-        name: &'static str,
-        params: Value,
-    ) -> Result<Option<R>, AskError> {
-        self.0.put(Question::Http { side, name, params, runs: false }).await
-    }
-
-    /// The same where nothing makes no sense.
-    async fn demand<R: DeserializeOwned + Send>(
-        self,
-        side: Side,
-        name: &'static str,
-        params: Value,
-    ) -> Result<R, AskError> {
-        self.0.put(Question::Http { side, name, params, runs: false }).await
-    }
-
-    /// A text of a node without our secrets.
-    fn clean(self, text: &str) -> String {
-        self.0.fleet().clean(text)
-    }
-}
-
-fn garbled(question: &'static str) -> AskError {
-    AskError { question, fault: Fault::Garbled }
 }
