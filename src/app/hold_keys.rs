@@ -7,7 +7,7 @@
 //! process, with all of its threads: after an invalid frame, the start of the next one is not known.
 
 use alloy::primitives::Signature;
-use chain::Desk;
+use chain::TransactionJudge;
 use config::{ChainConfig, ConfigErrors, SigningConfig, SigningText, certificates};
 use contract::Profile;
 use host::clock::Clock;
@@ -79,7 +79,7 @@ pub enum HoldError {
 
 /// A key that is held, and what it is held with.
 struct HeldKey {
-    desk: Desk,
+    desk: TransactionJudge,
     _pinned: Option<PinnedKey>,
 }
 
@@ -180,7 +180,7 @@ async fn open(config: &SigningConfig) -> Result<(Manifest, HeldKeys), HoldError>
                 Ok(key) => {
                     let pinned = key.pin();
                     manifest.lacks.extend(pinned.as_ref().err().map(|why| unpinned(&path, why)));
-                    let desk = Desk::new(chain, Arc::clone(&profile), key, Arc::clone(&ceiling));
+                    let desk = TransactionJudge::new(chain, Arc::clone(&profile), key, Arc::clone(&ceiling));
                     let address = OpenedAs::Address(desk.address().to_vec());
                     (address, Some(HeldKey { desk, _pinned: pinned.ok() }))
                 }

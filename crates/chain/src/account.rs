@@ -3,7 +3,7 @@
 use super::inspect::tell_trust;
 use super::profiles::KnownProfiles;
 use super::signing::SigningContext;
-use super::trial::CallFailure;
+use super::simulation::CallFailure;
 use super::{ChainError, Facts, Unready};
 use ::node::{Client, Fleet, RealChain};
 use alloy::primitives::Address;
@@ -188,7 +188,7 @@ pub enum NotConnected {
 /// Asks all nodes which chain they are on, and says at the start on whose word claims are released.
 /// One that does not answer is asked again at the next look; one on another chain is not used, and
 /// when all of them are, that is an error.
-pub(super) async fn meet<C: Client>(
+pub(super) async fn verify_chain_ids<C: Client>(
     facts: &Facts,
     fleet: &Fleet<C>,
     configured: RealChain,

@@ -21,7 +21,7 @@ pub struct ChainBase {
     /// Number of requests to each node in a look.
     pub(super) requests_per_look: u64,
     pub(super) heads: watch::Receiver<Option<HeadView>>,
-    pub(super) disputes: Disputes,
+    pub(super) disputes: Arc<Disputes>,
 }
 
 impl dyn Chain + '_ {

@@ -32,8 +32,7 @@ mod simulate;
 mod vitals;
 mod wire;
 
-use super::account::meet;
-use super::disputes::Disputes;
+use super::account::verify_chain_ids;
 use super::head::KeptHead;
 use super::{
     AccountHistory, Chain, ChainBase, ChainError, Delivery, Draft, Estimate, Finding, HeadExtent,
@@ -109,7 +108,7 @@ impl EvmChain {
     /// is not used, and when all of them are, that is an error.
     pub async fn connect(account: SigningAccount, parts: EvmParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Eip155(parts.config.eip155_id);
-        meet(&account.facts, &parts.fleet, configured).await?;
+        verify_chain_ids(&account.facts, &parts.fleet, configured).await?;
         let account = Arc::new(account);
         let payer = Payer::of(&account.facts);
         let head = KeptHead::unseen();
@@ -118,7 +117,7 @@ impl EvmChain {
             nodes: Arc::<Fleet<JsonRpc>>::clone(&parts.fleet),
             requests_per_look: Requests::EVM_LOOK,
             heads: head.views(),
-            disputes: Disputes::default(),
+            disputes: Arc::default(),
         };
         Ok(Self {
             base,

@@ -45,10 +45,10 @@ impl Finding {
         Self { what, weight: Weight::Fault, said: said.into() }
     }
 
-    /// The same, where only a chain with money on it makes it dangerous, and this one is a `test`.
+    /// Returns the finding as it weighs on a chain without money: harmless if only money makes it dangerous.
     #[must_use]
-    pub fn on_test(self, test: bool) -> Self {
-        let harmless = test && self.weight == Weight::Warning && OF_MONEY.contains(&self.what);
+    pub fn without_money(self) -> Self {
+        let harmless = self.weight == Weight::Warning && OF_MONEY.contains(&self.what);
         if harmless { Self::fine(self.what, self.said) } else { self }
     }
 }

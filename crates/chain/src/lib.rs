@@ -2,8 +2,8 @@
 
 mod account;
 mod base;
+mod commitments;
 mod confirm;
-mod desk;
 mod disputes;
 mod error;
 pub mod evm;
@@ -14,21 +14,20 @@ mod moved;
 mod multicall;
 mod payer;
 mod profiles;
-mod promises;
 mod reads;
 mod ready;
 mod records;
 mod requests;
 mod seal;
 mod signing;
-mod trial;
+mod simulation;
+mod transaction_judge;
 pub mod tron;
 mod units;
 mod vitals;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
 pub use base::ChainBase;
-pub use desk::Desk;
 pub use disputes::LastingDispute;
 pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswered};
 pub use history::{
@@ -38,10 +37,11 @@ pub use history::{
 pub use inspect::{Finding, Weight};
 pub use moved::{TokenOfWallet, TxOnRecord};
 pub use payer::Payer;
-pub use ready::{ClockGap, Purse, TooDear, Unready};
+pub use ready::{Budget, ClockGap, TooDear, Unready};
 pub use records::Records;
 pub use requests::Requests;
 pub use seal::{SealError, SealFault};
+pub use transaction_judge::TransactionJudge;
 pub use units::TokenUnits;
 pub use vitals::{FreeResources, Headroom, Vitals};
 

@@ -4,7 +4,7 @@
 use super::{ChainError, Standstill};
 use alloy::primitives::{Address, Log};
 use billing::{Execution, Family, ForeignEffect, Item, ItemOutcome, Opaque, Slot};
-use contract::Profile;
+use contract::{FinalTx, Profile};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,33 +61,26 @@ impl KnownProfiles {
     pub(super) fn effect<A>(
         &self,
         slot: Option<&Slot<A>>,
-        call: Option<(Address, &[u8])>,
-        succeeded: bool,
-        logs: &[Log],
+        tx: FinalTx<'_>,
     ) -> Result<ForeignEffect, Opaque> {
         self.contracts().into_iter().try_fold(ForeignEffect::Other, |told, contract| {
-            let own = slot.filter(|slot| succeeded && slot.contract == contract);
-            let here = self.effect_at(contract, call, succeeded, logs);
-            let here = here.or_else(|Opaque| self.attempt_of(own, call, logs).ok_or(Opaque));
+            let own = slot.filter(|slot| tx.succeeded && slot.contract == contract);
+            let here = self.effect_at(contract, tx);
+            let here = here.or_else(|Opaque| self.attempt_of(own, tx).ok_or(Opaque));
             ForeignEffect::and(Ok(told), here)
         })
     }
 
     /// Returns the effect of a call that does not tell everything of its charges, and names those of the batch
     /// whose place it took.
-    fn attempt_of<A>(
-        &self,
-        slot: Option<&Slot<A>>,
-        call: Option<(Address, &[u8])>,
-        logs: &[Log],
-    ) -> Option<ForeignEffect> {
-        let (slot, (to, data)) = (slot?, call?);
+    fn attempt_of<A>(&self, slot: Option<&Slot<A>>, tx: FinalTx<'_>) -> Option<ForeignEffect> {
+        let (slot, (to, data)) = (slot?, tx.call?);
         let lacks_fields = to == slot.contract && self.readings(to, data).is_empty();
         let names = lacks_fields && self.of_slot(slot)?.names(data, &slot.items);
         names.then(|| ForeignEffect::Billed {
             contract: slot.contract,
             items: slot.items.clone(),
-            execution: Execution::Succeeded(self.outcomes(slot, logs)),
+            execution: Execution::Succeeded(self.outcomes(slot, tx.logs)),
         })
     }
 
@@ -99,23 +92,15 @@ impl KnownProfiles {
 
     /// The same at one contract. It may have been signed by any profile that there was, so the worst that one
     /// of them tells counts.
-    fn effect_at(
-        &self,
-        contract: Address,
-        call: Option<(Address, &[u8])>,
-        succeeded: bool,
-        logs: &[Log],
-    ) -> Result<ForeignEffect, Opaque> {
-        let now = self.current.effect(contract, call, succeeded, logs);
+    fn effect_at(&self, contract: Address, tx: FinalTx<'_>) -> Result<ForeignEffect, Opaque> {
+        let now = self.current.effect(contract, tx);
         let touches = || {
-            call.is_some_and(|(to, _)| to == contract)
-                || logs.iter().any(|log| log.address == contract)
+            tx.call.is_some_and(|(to, _)| to == contract)
+                || tx.logs.iter().any(|log| log.address == contract)
         };
         self.earlier_of(contract).into_iter().fold(now, |told, profile| match profile {
-            Some(profile) => {
-                ForeignEffect::worse_of(told, profile.effect(contract, call, succeeded, logs))
-            }
-            None if succeeded && touches() => ForeignEffect::worse_of(told, Err(Opaque)),
+            Some(profile) => ForeignEffect::worse_of(told, profile.effect(contract, tx)),
+            None if tx.succeeded && touches() => ForeignEffect::worse_of(told, Err(Opaque)),
             None => told,
         })
     }

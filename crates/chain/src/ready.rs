@@ -27,7 +27,7 @@ pub enum Unready {
     },
     /// The signing account cannot pay for an ordinary batch.
     #[error("{0}")]
-    GasMoney(Box<Purse>),
+    GasMoney(Box<Budget>),
     /// The newest block is too far from this machine's clock to sign anything by it.
     #[error("{0}")]
     Clock(ClockGap),
@@ -118,7 +118,7 @@ pub enum TooDear {
 
 /// The amount that the signing account can still pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Purse {
+pub struct Budget {
     /// Holdings of the account, wei or sun: the amount that as many nodes tell as have to agree, or else the least
     /// that any node tells.
     pub holds: U256,
@@ -130,7 +130,7 @@ pub struct Purse {
     pub payer: Payer,
 }
 
-impl Purse {
+impl Budget {
     /// Returns the amount left for new transactions.
     pub fn spendable(&self) -> U256 {
         self.holds.saturating_sub(self.in_flight)
@@ -146,7 +146,7 @@ impl Purse {
     }
 }
 
-impl fmt::Display for Purse {
+impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { holds, in_flight, ordinary, payer } = self;
         let [holds, in_flight, ordinary] = [holds, in_flight, ordinary].map(|it| payer.coins(*it));
@@ -202,17 +202,17 @@ mod tests {
     use billing::Family;
 
     #[test]
-    fn a_purse_pays_for_an_ordinary_batch_only_with_what_nothing_open_may_take() {
-        let purse = |holds: u64, in_flight: u64| Purse {
+    fn a_budget_pays_for_an_ordinary_batch_only_with_what_nothing_open_may_take() {
+        let budget = |holds: u64, in_flight: u64| Budget {
             holds: U256::from(holds),
             in_flight: U256::from(in_flight),
             ordinary: U256::from(30),
             payer: Payer::nobody(Family::Tvm),
         };
-        assert_eq!(purse(100, 70).pays(), Ok(()));
-        let short = purse(100, 71);
+        assert_eq!(budget(100, 70).pays(), Ok(()));
+        let short = budget(100, 71);
         assert_eq!(short.pays(), Err(Unready::GasMoney(Box::new(short))));
-        assert_eq!(purse(10, 20).spendable(), U256::ZERO);
+        assert_eq!(budget(10, 20).spendable(), U256::ZERO);
         let said = short.to_string();
         for part in [
             "0.0001 TRX",

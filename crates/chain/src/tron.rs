@@ -4,64 +4,69 @@
 //! becomes of a charge. TRON has no nonces: what keeps one charge from landing twice is that equal
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
+mod access;
+mod account_scan;
+mod batch_reads;
 mod burnings;
-mod calls;
 mod case;
 mod conclude;
-mod confirm;
 mod delivery;
 mod draft;
+mod drafting;
+mod fates;
+mod foreign_calls;
 mod head;
+mod head_watch;
+mod horizon;
 mod inspect;
-mod look;
-mod observe;
+mod node_facts;
+mod node_look;
 mod pace;
-mod preflight;
 mod reading;
-mod reads;
-mod recall;
-mod redraft;
 mod resources;
+mod revocable;
+mod simulation;
 mod solid_due;
+mod spending;
 mod spends;
+mod testimony;
 mod throttle;
+mod tracker;
 mod tracks;
 mod transaction;
 mod tx_record;
-mod vitals;
-mod young;
 
-use super::account::meet;
+use super::account::verify_chain_ids;
+use super::confirm::can_be_looked_up;
 use super::disputes::Disputes;
-use super::head::KeptHead;
-use super::promises::Promises;
+use super::head::HeadLook as _;
 use super::{
-    AccountHistory, BlockHistory, BlockScan, Chain, ChainBase, ChainError, Delivery, Draft,
-    Estimate, Finding, HeadExtent, HeadView, NotConnected, Payer, Preflight, Requests,
-    RevocableCalls, ScanRange, SigningAccount, TokenUnits, TxOnRecord, Vitals,
+    AccountHistory, Chain, ChainBase, ChainError, Delivery, Draft, Estimate, Finding, HeadExtent,
+    HeadView, NotConnected, Preflight, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
 };
 use ::node::{Fleet, NodeId, RealChain};
+use access::Access;
+use account_scan::AccountScan;
 use alloy::primitives::{Address, B256, U256};
 use async_trait::async_trait;
+use batch_reads::BatchReads;
 use billing::{Admitted, Attempt, AttemptKind, Charge, Sighting, SigningHalt, Slot};
 use burnings::Burnings;
 use config::TvmConfig;
 use contract::Looked;
-use draft::LastDraft;
-use head::TronHead;
+use delivery::Broadcaster;
+use drafting::Drafting;
+use fates::Fates;
+use head_watch::HeadWatch;
+use inspect::Inspection;
 use journal::{Durable, Past};
-use observe::TronNodeFacts;
-use parking_lot::RwLock;
-use reading::Reading;
-use solid_due::SolidDue;
-use spends::SpendOf;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
-use tokio::sync::Mutex;
-use tracks::Tracks;
+use simulation::Simulation;
+use spending::Spending;
+use std::sync::Arc;
+use throttle::Throttle;
+use tracker::Tracker;
 pub(super) use transaction::{KnownCalls, TronPreimage};
 use tron_node::{Api, BlockReader, Endpoints, Finality, Side, SolidBlocks};
-use tron_primitives::address;
 
 /// The access to a TRON chain, and its configuration.
 #[derive(Clone, Debug)]
@@ -94,93 +99,108 @@ pub(super) async fn on_record(
     Some(Some(TxOnRecord { block: found.block, of, logs: found.logs }))
 }
 
-/// One account on one TRON chain.
+/// One account on one TRON chain, put together from parts that each own their state.
 #[derive(Debug)]
 pub struct TronChain {
     base: ChainBase,
-    account: Arc<SigningAccount>,
-    parts: TronParts,
-    /// The facts known of each node.
-    learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
-    head: KeptHead<TronHead>,
-    tracks: Tracks,
-    promises: Arc<Promises<SpendOf>>,
-    last_draft: parking_lot::Mutex<LastDraft>,
-    /// Which nodes have taken what was offered.
-    taken: Arc<delivery::Taken>,
-    reader: Arc<BlockReader>,
-    solid: SolidBlocks,
-    /// The proof of blocks by their witnesses.
-    finality: Finality,
+    access: Access,
+    /// The watch over the head.
+    head: Arc<HeadWatch>,
+    /// The reads of many things at once.
+    reads: Arc<BatchReads>,
+    /// The billing call, run without being sent.
+    simulation: Arc<Simulation>,
+    /// The money that open transactions may cost.
+    spending: Arc<Spending>,
     /// The throttle on signing.
-    throttle: throttle::Throttle,
-    /// When a node last refused to run creation code; none where none did.
-    undeployed: parking_lot::Mutex<Option<tokio::time::Instant>>,
-    /// Held while blocks are read for what was forgotten.
-    reading: Mutex<Option<Reading>>,
-    /// Held while they are read for what landed beside open batches.
-    comparing: Mutex<Option<Reading>>,
-    /// Held while they are read for what was on its way when this process began.
-    arriving: Mutex<Option<Reading>>,
-    /// Held while the newest blocks and pools are.
-    newest_blocks: Mutex<young::NewestBlocks>,
-    /// When nothing can land any more that was signed before this process began, Unix ms of blocks.
-    dead_after: OnceLock<u64>,
-    /// From when on the nodes are asked what is irrevocable, while open batches are followed.
-    solid_due: parking_lot::Mutex<SolidDue>,
+    throttle: Arc<Throttle>,
+    drafting: Drafting,
+    broadcaster: Broadcaster,
+    /// The look for undecided batches.
+    tracker: Tracker,
+    /// The proof of blocks by their witnesses.
+    finality: Arc<Finality>,
+    /// The reading of blocks for what the account did.
+    scan: AccountScan,
 }
 
 impl TronChain {
-    /// Connects. A node that does not answer is asked again at the next beat; one on another chain
+    /// Connects. A node that does not answer is asked again at the next look; one on another chain
     /// is not used, and when all of them are, that is an error.
     pub async fn connect(account: SigningAccount, parts: TronParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Genesis(parts.config.chain_id);
-        meet(&account.facts, &parts.fleet, configured).await?;
-        let account = Arc::new(account);
-        let payer = Payer::of(&account.facts);
-        let reader = Arc::new(BlockReader::new(Arc::clone(&parts.fleet)));
-        let head = KeptHead::unseen();
+        verify_chain_ids(&account.facts, &parts.fleet, configured).await?;
+        Ok(Self::of(Arc::new(account), parts))
+    }
+
+    /// Puts the parts together. Nothing is asked yet.
+    fn of(account: Arc<SigningAccount>, parts: TronParts) -> Self {
+        let TronParts { fleet, config, burnings } = parts;
+        let access = Access { account: Arc::clone(&account), fleet, config };
+        let reader = Arc::new(BlockReader::new(Arc::clone(&access.fleet)));
+        let head = Arc::new(HeadWatch::of(access.clone(), Arc::clone(&reader)));
+        let (name, witnesses) = (access.chain().to_owned(), access.config.witnesses.clone());
+        let finality = Arc::new(Finality::of(name, Arc::clone(&reader), witnesses));
+        let disputes = Arc::new(Disputes::default());
         let base = ChainBase {
-            account: Arc::clone(&account),
-            nodes: Arc::<Fleet<Endpoints>>::clone(&parts.fleet),
+            account,
+            nodes: Arc::<Fleet<Endpoints>>::clone(&access.fleet),
             requests_per_look: Requests::TRON_LOOK,
             heads: head.views(),
-            disputes: Disputes::default(),
+            disputes: Arc::clone(&disputes),
         };
-        let witnesses = parts.config.witnesses.clone();
-        let finality = Finality::of(account.facts.name.clone(), Arc::clone(&reader), witnesses);
-        Ok(Self {
+        let throttle = Arc::new(Throttle::of(access.clone(), burnings));
+        let spending = Arc::new(Spending::of(access.clone()));
+        let reads = Arc::new(BatchReads::of(access.clone(), Arc::clone(&head)));
+        let simulation = Arc::new(Simulation {
+            access: access.clone(),
+            head: Arc::clone(&head),
+            throttle: Arc::clone(&throttle),
+            reads: Arc::clone(&reads),
+        });
+        let drafting = Drafting {
+            access: access.clone(),
+            head: Arc::clone(&head),
+            spending: Arc::clone(&spending),
+            throttle: Arc::clone(&throttle),
+            simulation: Arc::clone(&simulation),
+        };
+        let solid = SolidBlocks::unread(Arc::clone(&reader));
+        let fates = Fates::of(access.clone(), Arc::clone(&finality), solid, disputes);
+        let tracker = Tracker {
+            access: access.clone(),
+            head: Arc::clone(&head),
+            fates,
+            spending: Arc::clone(&spending),
+            throttle: Arc::clone(&throttle),
+        };
+        let broadcaster = Broadcaster::of(Arc::clone(&access.fleet));
+        let scan =
+            AccountScan::of(access.clone(), Arc::clone(&head), reader, Arc::clone(&finality));
+        Self {
             base,
-            account,
-            parts,
-            learnt: RwLock::default(),
+            access,
             head,
-            tracks: Tracks::default(),
-            promises: Arc::new(Promises::of_account(payer)),
-            last_draft: parking_lot::Mutex::default(),
-            taken: Arc::default(),
-            solid: SolidBlocks::unread(Arc::clone(&reader)),
-            reader,
+            reads,
+            simulation,
+            spending,
+            throttle,
+            drafting,
+            broadcaster,
+            tracker,
             finality,
-            undeployed: parking_lot::Mutex::default(),
-            throttle: throttle::Throttle::default(),
-            reading: Mutex::default(),
-            comparing: Mutex::default(),
-            arriving: Mutex::default(),
-            newest_blocks: Mutex::default(),
-            dead_after: OnceLock::new(),
-            solid_due: parking_lot::Mutex::default(),
-        })
+            scan,
+        }
     }
 
-    /// Asks the best node.
-    fn api(&self) -> Api<'_> {
-        Api::best(&self.parts.fleet)
-    }
-
-    /// Asks this node.
-    fn api_of(&self, id: NodeId) -> Api<'_> {
-        Api::of(&self.parts.fleet, id)
+    /// An error if no request could be billed, by the last look at the head.
+    fn could_bill(&self) -> Result<(), ChainError> {
+        let Some(head) = self.head.last() else { return Ok(()) };
+        head.timely(head.when_seen(self.access.account.clock, self.head.young()))?;
+        can_be_looked_up(&self.access.fleet, &self.access.account.profile)?;
+        self.head.deployed()?;
+        self.spending.could_pay_for_energy(&head)?;
+        Ok(self.spending.budget(&head)?.pays()?)
     }
 }
 
@@ -191,46 +211,46 @@ impl Chain for TronChain {
     }
 
     fn history(&self) -> AccountHistory<'_> {
-        AccountHistory::Blocks(self)
+        AccountHistory::Blocks(&self.scan)
     }
 
     fn head_unready(&self) -> Option<ChainError> {
-        self.could_bill(&*self.head.last()?).err()
+        self.could_bill().err()
     }
 
     fn halt(&self) -> Option<SigningHalt> {
-        self.throttled()
+        self.throttle.halt(self.head.last().and_then(|head| head.not_alone))
     }
 
     fn vitals(&self) -> Option<Vitals> {
-        self.vitals_now()
+        self.spending.vitals(&*self.head.last()?, self.throttle.burnt_today())
     }
 
     async fn poll_head(&self, extent: HeadExtent) -> Result<HeadView, ChainError> {
         let head = match extent {
-            HeadExtent::Whole => self.observe().await?,
-            HeadExtent::News => self.follow().await?,
+            HeadExtent::Whole => self.head.observe().await?,
+            HeadExtent::News => self.head.follow().await?,
         };
-        self.probe_when_due(&head).await;
-        Ok(head.pulse)
+        self.throttle.probe_when_due(&head).await;
+        Ok(head.view)
     }
 
     async fn ask_permission(&self) -> Result<(), ChainError> {
-        self.may_bill_anybody().await
+        self.simulation.ask_permission().await
     }
 
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
-        self.looked_up(entries).await
+        self.reads.lookup(entries).await
     }
 
     async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
-        self.units_of(token).await
+        self.reads.units_of(token).await
     }
 
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
-        let checked = self.check(charges).await;
+        let checked = self.simulation.check(charges).await;
         if checked.is_err() {
-            self.account.note_permission(&checked);
+            self.access.account.note_permission(&checked);
         }
         checked
     }
@@ -240,7 +260,7 @@ impl Chain for TronChain {
         good: &[Charge],
         estimate: &Estimate,
     ) -> Result<Box<dyn Draft>, ChainError> {
-        Ok(Box::new(self.compose(good, estimate).await?))
+        Ok(Box::new(self.drafting.bill(good, estimate).await?))
     }
 
     async fn redraft(
@@ -248,53 +268,27 @@ impl Chain for TronChain {
         slot: &Slot<Durable<Attempt>>,
         kind: AttemptKind,
     ) -> Result<Box<dyn Draft>, ChainError> {
-        Ok(Box::new(self.recompose(slot, kind).await?))
+        Ok(Box::new(self.drafting.again(slot, kind).await?))
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
-        self.offer(&attempt.get().signed).await
+        self.broadcaster.offer(&attempt.get().signed).await
     }
 
     async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting> {
-        self.sightings(slots).await
+        self.tracker.sightings(slots).await
     }
 
     fn restore_state(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
-        self.account.remember(past.profiles.clone());
-        self.take_up(past);
+        self.access.account.remember(past.profiles.clone());
+        self.throttle.restore(past);
         for slot in open {
-            self.note_spend(slot, None);
+            self.spending.note(slot, None);
         }
     }
 
     async fn inspect(&self) -> Vec<Finding> {
-        self.findings().await
-    }
-}
-
-#[async_trait]
-impl BlockHistory for TronChain {
-    async fn last_used(&self) -> Result<Option<u64>, ChainError> {
-        self.last_use().await
-    }
-
-    async fn scan_blocks(&self, range: ScanRange) -> Result<BlockScan, ChainError> {
-        match range {
-            ScanRange::Uses { since_ms, used_ms } => self.read_between(since_ms, used_ms).await,
-            ScanRange::Arrivals => self.read_arrivals().await,
-            ScanRange::Forgotten(from) => self.read_on(from).await,
-        }
-    }
-
-    async fn end_scan(&self) {
-        self.forget_what_was_read().await;
-    }
-
-    async fn revocable_calls(
-        &self,
-        ours: Option<&BTreeSet<B256>>,
-    ) -> Result<RevocableCalls, ChainError> {
-        self.young_calls(ours).await
+        Inspection { chain: self }.findings().await
     }
 }
 

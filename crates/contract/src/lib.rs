@@ -4,7 +4,7 @@ mod abi;
 mod call;
 mod coerce;
 mod decode;
-mod deed;
+mod final_tx;
 mod events;
 mod load;
 mod lookup;
@@ -12,6 +12,7 @@ mod reasons;
 mod terms;
 mod written;
 
+pub use final_tx::FinalTx;
 pub use lookup::Looked;
 
 use alloy::dyn_abi::{DynSolType, DynSolValue};

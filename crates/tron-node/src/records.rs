@@ -191,6 +191,7 @@ pub fn offer(raw: &[u8]) -> Question {
 
 impl Broadcast {
     /// The same without our secrets.
+    #[must_use]
     pub fn cleaned(&self, clean: impl Fn(&str) -> String) -> Self {
         let (code, message) = (clean(&self.code), clean(&self.message));
         Self { code, message, ..self.clone() }

@@ -1,7 +1,6 @@
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod answers;
 mod limits;
-#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod recorded;
 
 use super::Api;

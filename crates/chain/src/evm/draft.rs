@@ -7,7 +7,7 @@ use super::head::EvmHead;
 use super::in_flight::{self, PlaceCost, Reserved};
 use super::preflight::EvmPreflight;
 use crate::signing::SigningContext;
-use crate::trial::{Simulated, Simulator as _, note};
+use crate::simulation::{Measure, Simulated, Simulator as _, note};
 use crate::{CallFault, ChainError, Draft, Estimate, SealError, SealFault};
 use alloy::consensus::{Transaction, TxEip1559, TxEnvelope, TxLegacy};
 use alloy::eips::{Decodable2718, Encodable2718};
@@ -66,8 +66,8 @@ impl EvmChain {
         let surcharge = self.data_fee.of(calldata.len());
         let (holdings, needed) = (head.holdings(), self.parts.fleet.needed());
         let total = cost.saturating_add(surcharge);
-        let promised = (PlaceCost::of_draft(bid, total), None);
-        let reserved = Some(self.in_flight.reserve(promised, &holdings, needed)?);
+        let place_cost = PlaceCost::of_draft(bid, total);
+        let reserved = Some(self.in_flight.reserve(place_cost, None, &holdings, needed)?);
         *self.last_estimate.lock() = estimate;
         let call = EvmCall {
             to: self.account.facts.contract,
@@ -116,7 +116,7 @@ impl EvmChain {
         let trial =
             EvmPreflight { chain: self, view: self.view_at(&head).await?, head, charges: good };
         let all = (0..good.len()).collect();
-        let (used, answer) = match trial.run(&all, true).await? {
+        let (used, answer) = match trial.run(&all, Measure::Usage).await? {
             Simulated::Passed { used, answer } => (used, answer),
             Simulated::Failed(failure) => {
                 return Err(self.unexplained(&trial, all, &failure).await?);

@@ -10,7 +10,7 @@ use super::node::{self, View};
 use super::observe::{EvmLook, no_block};
 use crate::confirm::{OPINIONS, can_be_looked_up};
 use crate::head::{HeadLook, told_by_fit};
-use crate::{CallFault, ChainError, ClockGap, HeadView, Purse, Unanswered, Unready};
+use crate::{Budget, CallFault, ChainError, ClockGap, HeadView, Unanswered, Unready};
 use ::node::{NodeId, NonceSeen, median, reached_by, refuted};
 use alloy::primitives::U256;
 use billing::{AttemptKind, NonceView};
@@ -332,7 +332,7 @@ impl EvmChain {
         let fees = &self.parts.config.fees;
         let bid = first_bid(&head.market, fees, self.raises())?;
         allowed(cost(self.ordinary_gas(head), bid), AttemptKind::Bill, fees)?;
-        Ok(self.purse(head)?.pays()?)
+        Ok(self.budget(head)?.pays()?)
     }
 
     /// An error where the head is too far from this machine's clock to sign anything new by it.
@@ -346,15 +346,15 @@ impl EvmChain {
     }
 
     /// Returns what the account can still pay. An error while no price can be bid.
-    pub(super) fn purse(&self, head: &EvmHead) -> Result<Purse, ChainError> {
+    pub(super) fn budget(&self, head: &EvmHead) -> Result<Budget, ChainError> {
         let bid = first_bid(&head.market, &self.parts.config.fees, self.raises())?;
-        self.purse_at(bid, head).ok_or_else(|| Unanswered::NoBalance.into())
+        self.budget_at(bid, head).ok_or_else(|| Unanswered::NoBalance.into())
     }
 
     /// The same at this price. None where no node tells what it holds.
-    pub(super) fn purse_at(&self, bid: Bid, head: &EvmHead) -> Option<Purse> {
+    pub(super) fn budget_at(&self, bid: Bid, head: &EvmHead) -> Option<Budget> {
         let draft = PlaceCost::of_draft(bid, self.ordinary_cost(head, bid));
-        self.in_flight.purse(draft, &head.holdings(), self.parts.fleet.needed())
+        self.in_flight.budget(draft, &head.holdings(), self.parts.fleet.needed())
     }
 }
 

@@ -2,16 +2,16 @@
 
 use super::fees::Bid;
 use super::wire::Wire;
-use crate::promises::{Means, Promises, SetAside};
+use crate::commitments::{Commitments, Funds, Reservation};
 use alloy::primitives::{B256, U256};
 use billing::{Attempt, Slot};
 use std::collections::BTreeMap;
 
 /// The transactions that wait for a block, by their places in the line.
-pub(super) type InFlight = Promises<PlaceCost>;
+pub(super) type InFlight = Commitments<PlaceCost>;
 
 /// Money that is set aside for a draft.
-pub(super) type Reserved = SetAside<PlaceCost>;
+pub(super) type Reserved = Reservation<PlaceCost>;
 
 /// The balance of the account as a node tells it, and how far the account's line is used up in the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Holding {
     pub(super) balance: U256,
 }
 
-impl Means for Holding {
+impl Funds for Holding {
     type Cost = PlaceCost;
 
     fn holds(&self) -> U256 {
@@ -133,8 +133,8 @@ mod tests {
         Holding { nonce, balance: U256::from(balance) }
     }
 
-    fn draft(cost: u64) -> (PlaceCost, Option<u64>) {
-        (PlaceCost::of_draft(Bid::Legacy { price: 1 }, U256::from(cost)), None)
+    fn draft(cost: u64) -> PlaceCost {
+        PlaceCost::of_draft(Bid::Legacy { price: 1 }, U256::from(cost))
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
     fn drafts_that_are_made_at_the_same_time_share_the_money() {
         let in_flight = Arc::new(InFlight::of_account(Payer::nobody(Family::Evm)));
         let holdings = [holding(7, 2500)];
-        let reserve = || in_flight.reserve(draft(1000), &holdings, 1);
+        let reserve = || in_flight.reserve(draft(1000), None, &holdings, 1);
         let (first, second) = (reserve().unwrap(), reserve().unwrap());
         let third = reserve().unwrap_err();
         let (have, need) = (U256::from(2500), U256::from(3000));
@@ -172,7 +172,7 @@ mod tests {
         drop(second);
         assert!(reserve().is_err());
         let paid = [holding(8, 2500)];
-        assert!(in_flight.reserve(draft(1000), &paid, 1).is_ok(), "a block has the first");
+        assert!(in_flight.reserve(draft(1000), None, &paid, 1).is_ok(), "a block has the first");
     }
 
     #[test]
@@ -181,11 +181,14 @@ mod tests {
         in_flight.offered(B256::repeat_byte(1), &raw(7, 100, 10));
         // The second node has seen the block that holds the first transaction, and what it cost.
         let both = [holding(7, 1500), holding(8, 600)];
-        assert!(in_flight.reserve(draft(500), &both, 2).is_ok());
+        assert!(in_flight.reserve(draft(500), None, &both, 2).is_ok());
         let poorer = [holding(7, 1500), holding(8, 400)];
-        assert!(in_flight.reserve(draft(500), &poorer, 2).is_err());
-        assert!(in_flight.reserve(draft(500), &poorer[1..], 2).is_err(), "one of two is down");
+        assert!(in_flight.reserve(draft(500), None, &poorer, 2).is_err());
+        assert!(
+            in_flight.reserve(draft(500), None, &poorer[1..], 2).is_err(),
+            "one of two is down"
+        );
         let liar = [holding(7, 1500), holding(8, 600), holding(8, 0)];
-        assert!(in_flight.reserve(draft(500), &liar, 2).is_ok());
+        assert!(in_flight.reserve(draft(500), None, &liar, 2).is_ok());
     }
 }

@@ -5,7 +5,7 @@ use super::head::EvmHead;
 use super::node::{Call, View};
 use super::{EvmChain, simulate};
 use crate::inspect::nodes_found;
-use crate::trial::CallFailure;
+use crate::simulation::CallFailure;
 use crate::{ChainError, Finding, Payer};
 use alloy::primitives::{Bytes, U256};
 use billing::decimal;
@@ -83,7 +83,7 @@ impl EvmChain {
     /// Finds whether an ordinary batch could be paid.
     fn gas_money(&self, head: &EvmHead) -> Finding {
         let (what, signer) = ("gas money", self.account.facts.signer);
-        if let Ok(Err(short)) = self.purse(head).map(|purse| purse.pays()) {
+        if let Ok(Err(short)) = self.budget(head).map(|budget| budget.pays()) {
             return Finding::fault(what, short.to_string());
         }
         let holds = head.balance(self.parts.fleet.needed());

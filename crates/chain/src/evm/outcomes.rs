@@ -6,6 +6,7 @@ use billing::{
     Attempt, AttemptKind, BlockRef, Execution, FeeStanding, Foreign, ForeignEffect, ItemOutcome,
     Opaque, Sighting, Slot, Unsettled,
 };
+use contract::FinalTx;
 
 /// Reads what transactions did, with the words of the chain's profile.
 pub(super) struct OutcomeReader<'a, A> {
@@ -66,6 +67,7 @@ impl<A: AsRef<Attempt>> OutcomeReader<'_, A> {
     pub(super) fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
         let call = foreign.call.as_ref();
         let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
-        self.chain.account.profiles.effect(self.slot, call, foreign.succeeded, &foreign.logs)
+        let tx = FinalTx { call, succeeded: foreign.succeeded, logs: &foreign.logs };
+        self.chain.account.profiles.effect(self.slot, tx)
     }
 }

@@ -7,8 +7,9 @@ use super::head::EvmHead;
 use super::node::{Call, View};
 use super::reader::Seen;
 use super::simulate;
-use crate::trial::{
-    CallFailure, Fit, Group, Outcome, Simulated, Simulator, conclude, passes_all_who_can_pay,
+use crate::simulation::{
+    CallFailure, Fit, Group, Measure, Outcome, Simulated, Simulator, conclude,
+    passes_all_who_can_pay,
 };
 use crate::{ChainError, Estimate, Preflight};
 use async_trait::async_trait;
@@ -57,15 +58,15 @@ impl Simulator for EvmPreflight<'_> {
         AT_ONCE
     }
 
-    async fn run(&self, places: &Group, measured: bool) -> Result<Simulated, ChainError> {
-        let seen = if measured && self.view.known.ways.reader {
+    async fn run(&self, places: &Group, measure: Measure) -> Result<Simulated, ChainError> {
+        let seen = if measure == Measure::Usage && self.view.known.ways.reader {
             self.chain.one_look(self, places, FundsAsked::Not).await?
         } else {
             None
         };
         match seen.and_then(|seen| seen.passed) {
             Some(passed) => Ok(passed),
-            None => self.run_as_sent(places, measured).await,
+            None => self.run_as_sent(places, measure).await,
         }
     }
 }
@@ -83,14 +84,14 @@ impl EvmPreflight<'_> {
     }
 
     /// Runs the call from the account as it is.
-    async fn run_as_sent(&self, places: &Group, measured: bool) -> Result<Simulated, ChainError> {
+    async fn run_as_sent(&self, places: &Group, measure: Measure) -> Result<Simulated, ChainError> {
         let Some(data) = self.calldata(places)? else {
             return Ok(Simulated::Passed { used: 0, answer: Vec::new().into() });
         };
         let facts = &self.chain.account.facts;
         let (from, to) = (facts.signer, facts.contract);
         let call = Call { from, to, data: &data, gas: self.chain.gas_rules(&self.head).most };
-        if measured {
+        if measure == Measure::Usage {
             return simulate::run(&self.view, call).await;
         }
         Ok(match simulate::attempt(&self.view, call).await? {
@@ -142,11 +143,11 @@ impl EvmChain {
         match seen {
             Some(Seen { funds, passed: Some(ran) }) => Ok((funds, ran)),
             Some(Seen { funds, passed: None }) => {
-                Ok((funds, trial.run_as_sent(places, true).await?))
+                Ok((funds, trial.run_as_sent(places, Measure::Usage).await?))
             }
             None => tokio::try_join!(
                 self.funds(&trial.view, trial.charges),
-                trial.run_as_sent(places, true)
+                trial.run_as_sent(places, Measure::Usage)
             ),
         }
     }
@@ -197,7 +198,7 @@ impl EvmChain {
             if part.is_empty() {
                 return Ok(failure.of_all(&self.account.profile));
             }
-            if let Simulated::Passed { used, .. } = trial.run(&part, true).await? {
+            if let Simulated::Passed { used, .. } = trial.run(&part, Measure::Usage).await? {
                 let estimate = Estimate { used, charges: part.len() };
                 return Ok(match gas_limit(&estimate, places.len(), self.gas_rules(&trial.head)) {
                     Ok(_) => failure.of_all(&self.account.profile),
@@ -217,7 +218,7 @@ impl EvmChain {
     ) -> ChainError {
         while let ChainError::BatchTooLarge { max } = said
             && let Some(fewer) = places.get(..max).map(<[usize]>::to_vec)
-            && let Ok(Simulated::Passed { used, .. }) = trial.run(&fewer, true).await
+            && let Ok(Simulated::Passed { used, .. }) = trial.run(&fewer, Measure::Usage).await
             && let Err(again) =
                 gas_limit(&Estimate { used, charges: max }, max, self.gas_rules(&trial.head))
         {

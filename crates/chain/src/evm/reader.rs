@@ -13,7 +13,7 @@ use crate::ChainError;
 use crate::reads::{
     Answers, BillingRan, BillingRun, FundsReads, LookupReads, READER, Told, pack, unpack,
 };
-use crate::trial::Simulated;
+use crate::simulation::Simulated;
 use ::node::{AskError, Fault};
 use alloy::primitives::{Address, Bytes, address, keccak256};
 use billing::{Charge, Funds};
@@ -101,7 +101,7 @@ impl EvmChain {
         let gas = gas_for(run.map_or(0, |run| run.gas), &input, reads);
         let asked = ReaderCall { signer: self.account.facts.signer, input: &input, gas };
         match ask(view.rpc, &view.block, asked).await {
-            Ok(output) => Ok(unpack(&output, run.is_some(), lookups, funds)),
+            Ok(output) => Ok(unpack(&output, run, lookups, funds)),
             Err(AskError { fault: Fault::Node(_), .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -123,7 +123,7 @@ async fn stands(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, A
     let gas = gas_for(most, &input, MOST_READ_GAS);
     match ask(rpc, "latest", ReaderCall { signer, input: &input, gas }).await {
         Ok(output) => {
-            let told = unpack(&output, true, &lookups, &funds).and_then(|told| told.billing);
+            let told = unpack(&output, Some(run), &lookups, &funds).and_then(|told| told.billing);
             Ok(told.is_some_and(|ran| ran.passed && ran.data.as_ref() == [0xaa]))
         }
         Err(error) => cannot(error),

@@ -7,7 +7,7 @@ use super::node::EvmAsker;
 use super::node::{self, Call, View};
 use super::passing;
 use crate::ChainError;
-use crate::trial::{CallFailure, Simulated};
+use crate::simulation::{CallFailure, Simulated};
 use ::node::NoReply;
 use ::node::{AskError, Fault, NodeError};
 use alloy::primitives::{Address, Bytes, U64};

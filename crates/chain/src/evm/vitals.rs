@@ -15,15 +15,15 @@ impl EvmChain {
         let bid = first_bid(&head.market, fees, self.raises())
             .or_else(|_| cancel_bid(&head.market, fees))
             .ok()?;
-        let (purse, gas) = (self.purse_at(bid, &head)?, cost(self.ordinary_gas(&head), bid));
+        let (budget, gas) = (self.budget_at(bid, &head)?, cost(self.ordinary_gas(&head), bid));
         let asked = head.market.base_fee.filter(|_| !fees.legacy).or(head.market.gas_price);
         let of_price =
             asked.map(|asked| Headroom::of("fees.max_fee_per_gas", asked, fees.max_fee_per_gas.0));
         let of_all = Headroom::of("fees.max_tx_cost", gas, fees.max_tx_cost.0);
         Some(Vitals {
             age: head.seen().elapsed(),
-            balance: purse.holds,
-            in_flight: purse.in_flight,
+            balance: budget.holds,
+            in_flight: budget.in_flight,
             ordinary: self.ordinary_cost(&head, bid),
             saved: U256::ZERO,
             resources: None,

@@ -95,7 +95,10 @@ fn a_batch_is_read_by_the_events_that_it_was_signed_for() {
 
 fn effect(known: &KnownProfiles, call: &str, told: &str) -> Result<ForeignEffect, Opaque> {
     let data = calldata(call);
-    known.effect(None::<&Slot>, Some((CONTRACT, &data)), true, &[log(told)])
+    known.effect(
+        None::<&Slot>,
+        FinalTx { call: Some((CONTRACT, &data)), succeeded: true, logs: &[log(told)] },
+    )
 }
 
 fn billed(outcome: ItemOutcome) -> ForeignEffect {
@@ -116,7 +119,10 @@ fn what_nobody_remembers_is_read_by_every_profile_that_there_was() {
     let unreadable = known(&now, &["{}"]);
     assert_eq!(effect(&unreadable, COLLECT, "Paid"), Err(Opaque));
     assert_eq!(effect(&unreadable, TAKE, "Taken"), Ok(billed(ItemOutcome::Charged)));
-    let elsewhere = unreadable.effect(None::<&Slot>, Some((Address::ZERO, &[])), true, &[]);
+    let elsewhere = unreadable.effect(
+        None::<&Slot>,
+        FinalTx { call: Some((Address::ZERO, &[])), succeeded: true, logs: &[] },
+    );
     assert_eq!(elsewhere, Ok(ForeignEffect::Other));
 }
 
@@ -126,7 +132,9 @@ fn what_nobody_remembers_may_have_called_any_contract_that_there_was() {
     let now = profile(COLLECT, "Paid", "Short");
     let (earlier, data) = (Address::repeat_byte(9), calldata(COLLECT));
     let known = known(&now, &[]);
-    let did = |logs: &[Log]| known.effect(None::<&Slot>, Some((earlier, &data)), true, logs);
+    let did = |logs: &[Log]| {
+        known.effect(None::<&Slot>, FinalTx { call: Some((earlier, &data)), succeeded: true, logs })
+    };
     let paid = Log { address: earlier, ..log("Paid") };
     assert_eq!(did(std::slice::from_ref(&paid)), Ok(ForeignEffect::Other), "nothing is known");
     known.remember(vec![(earlier, Arc::clone(now.written()))]);
@@ -143,10 +151,14 @@ fn what_a_silent_contract_did_through_another_one_is_not_known() {
     let (elsewhere, data) = (Address::repeat_byte(9), calldata(COLLECT));
     let (silent, telling) = (known(&silent(), &[]), known(&profile(COLLECT, "Paid", "Short"), &[]));
     let did = |known: &KnownProfiles, data: &[u8], succeeded: bool| {
-        known.effect(None::<&Slot>, Some((elsewhere, data)), succeeded, &[])
+        known.effect(None::<&Slot>, FinalTx { call: Some((elsewhere, data)), succeeded, logs: &[] })
     };
     assert_eq!(did(&silent, &data, true), Err(Opaque));
-    assert_eq!(silent.effect(None::<&Slot>, None, true, &[]), Err(Opaque), "it made a contract");
+    assert_eq!(
+        silent.effect(None::<&Slot>, FinalTx { call: None, succeeded: true, logs: &[] }),
+        Err(Opaque),
+        "it made a contract"
+    );
     assert_eq!(did(&silent, &data, false), Ok(ForeignEffect::Other), "it reverted");
     assert_eq!(did(&silent, &[], true), Ok(ForeignEffect::Other), "it sent coins");
     assert_eq!(did(&telling, &data, true), Ok(ForeignEffect::Other), "it would have said so");
@@ -159,7 +171,10 @@ fn what_charges_the_batch_whose_place_it_took_is_a_forgotten_attempt_of_it() {
     let known = known(&bare, &[]);
     let did = |who: u8, slot: Option<&Slot>| {
         let data = [&keccak256("once(uint64)")[..4], &U256::from(who).to_be_bytes::<32>()].concat();
-        known.effect(slot, Some((CONTRACT, &data)), true, &[log("Paid")])
+        known.effect(
+            slot,
+            FinalTx { call: Some((CONTRACT, &data)), succeeded: true, logs: &[log("Paid")] },
+        )
     };
     let slot = slot(bare.written());
     assert_eq!(did(5, None), Err(Opaque));
@@ -180,7 +195,10 @@ fn whoever_was_charged_by_one_reading_was_charged() {
     let torn = known(&now, &[turned.written()]);
     assert_eq!(effect(&torn, COLLECT, "Paid"), Err(Opaque), "nobody can tell whom");
     let (own, data) = (slot(now.written()), calldata(COLLECT));
-    let taken = torn.effect(Some(&own), Some((CONTRACT, &data)), true, &[log("Paid")]);
+    let taken = torn.effect(
+        Some(&own),
+        FinalTx { call: Some((CONTRACT, &data)), succeeded: true, logs: &[log("Paid")] },
+    );
     assert_eq!(taken, Err(Opaque), "that it took the place of one of them tells nothing");
     assert_eq!(torn.charged_by(CONTRACT, &calldata(COLLECT)), None);
 }

@@ -81,16 +81,16 @@ fn count(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes()
 }
 
-/// Decodes the reader's output for these questions; none if the output cannot be theirs.
+/// Decodes the reader's output for the questions that [`pack`] took; none if the output cannot be theirs.
 pub(crate) fn unpack(
     output: &[u8],
-    billing: bool,
+    billing: Option<BillingRun<'_>>,
     lookups: &LookupReads,
     funds: &FundsReads,
 ) -> Option<Told> {
     let mut unread = Unread(output);
     let mut told = || {
-        let billing = if billing { Some(unread.billing()?) } else { None };
+        let billing = if billing.is_some() { Some(unread.billing()?) } else { None };
         let lookups = lookups.calls.iter().map(|_| unread.lookup()).collect::<Result<_, _>>()?;
         let funds = funds.wallets.iter().map(|_| unread.funds()).collect::<Result<_, _>>()?;
         if unread.0.is_empty() { Ok(Told { billing, lookups, funds }) } else { Err(Unreadable) }

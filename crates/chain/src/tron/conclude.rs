@@ -39,6 +39,16 @@ pub(super) enum Shown {
     In(u64),
 }
 
+impl Shown {
+    /// Returns the block that shows the transaction.
+    pub(super) fn block(self) -> Option<u64> {
+        match self {
+            Self::In(block) => Some(block),
+            Self::No | Self::Untold => None,
+        }
+    }
+}
+
 /// The testimony of one node in one look. Questions that the node did not answer are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TronTestimony {
@@ -139,9 +149,9 @@ pub(super) fn conclude(
     TronConclusion { fate: pending(&told, said, ground.needed), liars: vec![], disputed }
 }
 
-/// Returns the record of a transaction that as many nodes as have to agree tell people; the words are the first
+/// Returns the record of a transaction for people that as many nodes tell as have to agree; the words are the first
 /// node's.
-pub(super) fn told_alike(id: B256, said: &[TronTestimony], needed: usize) -> Option<TxRecord> {
+pub(super) fn agreed_record(id: B256, said: &[TronTestimony], needed: usize) -> Option<TxRecord> {
     let told: Vec<&TxRecord> = said.iter().filter_map(|node| node.told.get(&id)).collect();
     let facts = |record: &TxRecord| (record.ending, record.used, record.fee);
     let agreed =

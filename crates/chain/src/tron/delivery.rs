@@ -3,15 +3,14 @@
 //! Every answer describes one call only. Bytes that were offered once can land until the chain has
 //! passed their expiration, whatever any node says: an answer only chooses what to do next.
 
-use super::TronChain;
 use crate::Delivery;
-use ::node::{AskError, Fault, NoReply, NodeId};
+use ::node::{AskError, Fault, Fleet, NoReply, NodeId};
 use alloy::primitives::B256;
 use billing::{NodeRejection, Signed};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tron_node::{Broadcast, offer};
+use tron_node::{Broadcast, Endpoints, offer};
 
 /// The meaning of one answer for the call that it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,35 +60,48 @@ const BUSY: BroadcastMeaning = BroadcastMeaning::Not(NodeRejection::Busy);
 /// framework/.../services/filter/HttpApiAccessFilter.java
 const DISABLED: &str = "this API is unavailable due to config";
 
-impl TronChain {
+/// Offers the account's transactions to the nodes.
+#[derive(Debug)]
+pub(super) struct Broadcaster {
+    fleet: Arc<Fleet<Endpoints>>,
+    /// The transactions that each node has taken.
+    taken: Arc<Taken>,
+}
+
+impl Broadcaster {
+    /// No node has taken anything yet.
+    pub(super) fn of(fleet: Arc<Fleet<Endpoints>>) -> Self {
+        Self { fleet, taken: Arc::default() }
+    }
+
     /// Offers bytes that are on disk to every node. Only [`crate::Chain::deliver`] calls this.
     pub(super) async fn offer(&self, signed: &Signed) -> Delivery {
-        let (fleet, ours) = (&self.parts.fleet, signed.hash);
+        let (fleet, ours) = (&self.fleet, signed.hash);
         let (witness, taken) = (Arc::clone(fleet), Arc::clone(&self.taken));
-        let accepts = move |id: NodeId, said: &Result<Broadcast, AskError>| {
-            let names_another = |said: &Broadcast| said.txid.is_some_and(|txid| txid != ours);
-            if said.as_ref().is_ok_and(names_another) {
+        let accepts = move |id: NodeId, answer: &Result<Broadcast, AskError>| {
+            let names_another = |answer: &Broadcast| answer.txid.is_some_and(|txid| txid != ours);
+            if answer.as_ref().is_ok_and(names_another) {
                 witness.caught_lying(id, "it was given one transaction and named another");
             }
-            let is_taken = judge(said.as_ref(), ours) == Delivery::Accepted;
+            let is_taken = judge(answer.as_ref(), ours) == Delivery::Accepted;
             if is_taken {
                 taken.note((id, ours));
             }
-            is_taken || taken.is_known_again((id, ours), said)
+            is_taken || taken.is_known_again((id, ours), answer)
         };
-        let said = fleet.broadcast(offer(&signed.raw), accepts).await;
-        let cleaned = |said: Broadcast| said.cleaned(|text| fleet.clean(text));
-        let said = said.into_iter().map(|(id, said)| match said {
-            said if self.taken.is_known_again((id, ours), &said) => Delivery::Accepted,
-            said => judge(said.map(cleaned).as_ref(), ours),
+        let answers = fleet.broadcast(offer(&signed.raw), accepts).await;
+        let cleaned = |answer: Broadcast| answer.cleaned(|text| fleet.clean(text));
+        let deliveries = answers.into_iter().map(|(id, answer)| match answer {
+            answer if self.taken.is_known_again((id, ours), &answer) => Delivery::Accepted,
+            answer => judge(answer.map(cleaned).as_ref(), ours),
         });
-        together(said.collect(), fleet.needed())
+        together(deliveries.collect(), fleet.needed())
     }
 }
 
-/// Which node has taken which transaction, since this process began.
+/// The nodes that have taken a transaction since this process began, each with the transaction.
 #[derive(Debug, Default)]
-pub(super) struct Taken(Mutex<VecDeque<(NodeId, B256)>>);
+struct Taken(Mutex<VecDeque<(NodeId, B256)>>);
 
 impl Taken {
     fn note(&self, taken: (NodeId, B256)) {

@@ -1,19 +1,16 @@
 //! The look at the head, as the nodes tell it together: where the chain stands, what is irrevocable,
 //! what things cost, and what the account has.
 
-use super::TronChain;
-use super::observe::{TronLook, no_block};
-use super::resources::{Prices, affordable};
-use super::spends::{AccountMeans, SpendOf};
-use crate::confirm::can_be_looked_up;
-use crate::head::{HeadLook, told_by_fit};
-use crate::{ChainError, ClockGap, HeadView, Purse, Unanswered, Unready};
-use ::node::{NodeId, median, reached_by, shared};
+use super::node_look::{TronLook, no_block};
+use super::resources::Prices;
+use super::spends::AccountFunds;
+use crate::head::HeadLook;
+use crate::{ChainError, ClockGap, HeadView, Unready};
+use ::node::{NodeId, median, reached_by};
 use config::TvmConfig;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use tron_node::{Authority, Heights, SolidHead, TronBlock, solid_head};
+use tron_node::{Authority, Heights, TronBlock};
 
 /// Longest lag of the newest irrevocable block behind the newest before nothing is signed, ms. About a minute is
 /// usual (19 blocks); transactions that are signed while finality stands still stay undecided.
@@ -35,31 +32,31 @@ pub(super) struct Tip {
 /// One look at the head.
 #[derive(Clone, Debug)]
 pub(super) struct TronHead {
-    pub(super) pulse: HeadView,
+    pub(super) view: HeadView,
     /// The newest block of the chain.
     pub(super) newest: Tip,
     /// The newest block that as many providers as have to agree call irrevocable.
     pub(super) solid: TronBlock,
-    /// At which height providers tell different irrevocable blocks, since none was told alike.
+    /// The height at which providers tell different irrevocable blocks, while no newer block is told alike.
     pub(super) parted: Option<u64>,
     /// The means of the signing account, as each fit node tells them.
-    pub(super) means: Vec<AccountMeans>,
+    pub(super) funds: Vec<AccountFunds>,
     /// The look of each fit node.
-    nodes: Vec<(NodeId, TronLook)>,
-    /// Why the signing key cannot sign alone, where as many providers as have to agree say so.
+    pub(super) nodes: Vec<(NodeId, TronLook)>,
+    /// The authority of the signing key, if as many providers as have to agree say that it cannot sign alone.
     pub(super) not_alone: Option<Authority>,
     pub(super) prices: Prices,
     /// Longest time that a simulation of more than one charge may take as seen from here; none if the nodes do not
     /// tell what the chain allows.
     pub(super) longest_run: Option<Duration>,
     /// Longest gap between the newest block and this machine's clock before nothing is signed.
-    clock_tolerance: Duration,
-    seen: Instant,
+    pub(super) clock_tolerance: Duration,
+    pub(super) seen: Instant,
 }
 
 impl HeadLook for TronHead {
     fn pulse(&self) -> HeadView {
-        self.pulse
+        self.view
     }
 
     fn seen(&self) -> Instant {
@@ -84,7 +81,7 @@ impl TronHead {
 
 impl TronHead {
     /// Returns the look of this node; none if the node was not asked.
-    pub(super) fn told_by(&self, node: NodeId) -> Option<&TronLook> {
+    pub(super) fn look_of(&self, node: NodeId) -> Option<&TronLook> {
         self.nodes.iter().find(|(id, _)| *id == node).map(|(_, look)| look)
     }
 
@@ -100,108 +97,9 @@ impl TronHead {
     }
 }
 
-impl TronChain {
-    /// Looks at the head now. One look at a time.
-    pub(super) async fn observe(&self) -> Result<Arc<TronHead>, ChainError> {
-        self.head.renewed(self.look_at_head()).await
-    }
-
-    /// Looks at the head for what is open alone.
-    pub(super) async fn follow(&self) -> Result<Arc<TronHead>, ChainError> {
-        let Some(before) = self.head.last() else { return self.observe().await };
-        self.head.renewed(async { self.head_of(self.glances(&before.nodes).await).await }).await
-    }
-
-    /// The last look if it is young enough, else a new one.
-    pub(super) async fn current(&self) -> Result<Arc<TronHead>, ChainError> {
-        self.head.younger_than(self.young(), self.look_at_head()).await
-    }
-
-    /// Below what age a look is taken for the newest.
-    fn young(&self) -> Duration {
-        self.parts.config.poll_interval.saturating_mul(2)
-    }
-
-    /// An error where no request could be billed, by this look.
-    pub(super) fn could_bill(&self, head: &TronHead) -> Result<(), ChainError> {
-        head.timely(head.when_seen(self.account.clock, self.young()))?;
-        can_be_looked_up(&self.parts.fleet, &self.account.profile)?;
-        self.deployed()?;
-        self.could_pay_for_energy(head)?;
-        Ok(self.purse(head)?.pays()?)
-    }
-
-    /// An error where energy is too dear for even one charge.
-    pub(super) fn could_pay_for_energy(&self, head: &TronHead) -> Result<(), ChainError> {
-        affordable(&self.last_draft.lock().estimate, &head.prices, self.energy_rules())
-    }
-
-    /// Returns the purse of the account, the amount that it can still pay.
-    pub(super) fn purse(&self, head: &TronHead) -> Result<Purse, ChainError> {
-        let ordinary = SpendOf::draft(self.ordinary(head));
-        let purse = self.promises.purse(ordinary, &head.means, self.parts.fleet.needed());
-        Ok(purse.ok_or(Unanswered::NoBalance)?)
-    }
-
-    async fn look_at_head(&self) -> Result<TronHead, ChainError> {
-        self.head_of(self.looks().await).await
-    }
-
-    /// Returns the head that the nodes tell together.
-    async fn head_of(
-        &self,
-        told: Vec<(NodeId, Result<TronLook, ChainError>)>,
-    ) -> Result<TronHead, ChainError> {
-        let fleet = &self.parts.fleet;
-        let looks = told_by_fit(fleet, told, TronLook::head_seen)
-            .inspect_err(|_| self.forget_another_chain())?;
-        let before = self.head.last();
-        let (solid, parted) = self.solid_head(&looks, before.as_deref()).await?;
-        let told: Vec<Authority> = looks.iter().map(|(_, look)| look.own_key).collect();
-        let head = together(looks, solid, &self.parts.config)?;
-        let agreed = shared(&told, fleet.needed()).copied();
-        let not_alone = agreed.filter(|own_key| !own_key.suffices());
-        Ok(TronHead { parted, not_alone, ..head })
-    }
-
-    /// Forgets what was learnt of another chain: it says nothing of this one.
-    fn forget_another_chain(&self) {
-        if self.parts.fleet.all_on_wrong_chain().is_some() {
-            self.head.forget();
-            self.learnt.write().clear();
-        }
-    }
-
-    /// Returns the highest block that as many providers as have to agree call irrevocable, each by the same id. A
-    /// block that was irrevocable once stays so; if too few providers answer, no new block is.
-    async fn solid_head(
-        &self,
-        looks: &[(NodeId, TronLook)],
-        before: Option<&TronHead>,
-    ) -> Result<(TronBlock, Option<u64>), ChainError> {
-        let fleet = &self.parts.fleet;
-        let needed = fleet.needed();
-        let known = before.map(|head| head.solid.number);
-        let mut parted = before.and_then(|head| head.parted);
-        let number = reached_by(looks.iter().map(|(_, look)| look.solid.number), needed);
-        let newer = number.filter(|number| known.is_none_or(|known| *number > known));
-        if let Some(number) = newer {
-            let newest: Vec<_> = looks.iter().map(|(id, look)| (*id, &look.solid)).collect();
-            match solid_head(fleet, number, &newest).await {
-                SolidHead::Alike(block) => return Ok((block, None)),
-                SolidHead::Differently => parted = Some(number),
-                SolidHead::TooFew => {}
-            }
-        }
-        let solid = before.map(|head| head.solid.clone());
-        let solid = solid.ok_or(Unanswered::NothingIrrevocable { needed })?;
-        Ok((solid, parted))
-    }
-}
-
 /// Combines the looks, besides what is irrevocable. The head is the highest block that two nodes have reached,
 /// where there are two; prices are medians, so that no single node sets them.
-fn together(
+pub(super) fn together(
     looks: Vec<(NodeId, TronLook)>,
     solid: TronBlock,
     config: &TvmConfig,
@@ -217,7 +115,7 @@ fn together(
         bandwidth: middle(|look| look.prices.bandwidth),
         max_fee_limit: middle(|look| look.prices.max_fee_limit),
     };
-    let means = each().map(|look| look.means(prices)).collect();
+    let funds = each().map(|look| look.funds(prices)).collect();
     let cpu_ms = median(each().filter_map(|look| look.cpu_ms));
     // The node that answers a simulation is not known, so the longest way counts.
     let way = each().map(|look| look.way).max().unwrap_or_default();
@@ -229,15 +127,15 @@ fn together(
     // Nothing on TRON counts an account's transactions.
     let head_time = newest.time_ms.div_euclid(1000);
     let final_time = solid.time_ms.div_euclid(1000);
-    let pulse = HeadView { head: newest.number, head_time, final_time, nonces: None };
+    let view = HeadView { head: newest.number, head_time, final_time, nonces: None };
     let (clock_tolerance, seen) = (config.clock_tolerance, Instant::now());
     let not_alone = None;
     Ok(TronHead {
-        pulse,
+        view,
         newest,
         solid,
         parted: None,
-        means,
+        funds,
         nodes: looks,
         not_alone,
         prices,
@@ -245,4 +143,9 @@ fn together(
         clock_tolerance,
         seen,
     })
+}
+
+/// Returns a time in seconds.
+pub(super) fn seconds(ms: u64) -> u64 {
+    ms.div_euclid(1000)
 }

@@ -4,26 +4,32 @@ mod doors;
 mod energy;
 
 use super::TronChain;
-use super::address::to_base58;
+use super::access::Access;
 use super::head::TronHead;
 use super::resources::budget;
 use crate::inspect::nodes_found;
 use crate::reads::{Read, aggregated, answers};
-use crate::trial::CallFailure;
-use crate::{ChainError, Estimate, Finding};
+use crate::simulation::CallFailure;
+use crate::{Estimate, Finding};
 use ::node::RealChain;
 use alloy::primitives::U256;
 use billing::{Family, coins};
-use tron_node::{Api, CallRan, Side};
+use tron_node::{CallRan, Side};
+use tron_primitives::address::to_base58;
 
 /// Longest usual lag of the irrevocable blocks: 19 of 27 producers have to build on one.
 const USUAL_LAG: u64 = 40;
 
-impl TronChain {
+/// Inspects a chain, part by part.
+pub(super) struct Inspection<'a> {
+    pub(super) chain: &'a TronChain,
+}
+
+impl Inspection<'_> {
     /// Looks at everything that a billing needs of the chain.
     pub(super) async fn findings(&self) -> Vec<Finding> {
-        let observed = self.observe().await;
-        let mut found = nodes_found(&*self.base.nodes);
+        let observed = self.chain.head.observe().await;
+        let mut found = nodes_found(&*self.chain.base.nodes);
         let head = match observed {
             Ok(head) => head,
             Err(error) => {
@@ -32,8 +38,8 @@ impl TronChain {
             }
         };
         found.extend([self.head(&head), solidity(&head)]);
-        found.push(match self.ready().await {
-            Ok(_) => Finding::fine("contract", to_base58(self.account.facts.contract)),
+        found.push(match self.chain.head.ready().await {
+            Ok(_) => Finding::fine("contract", to_base58(self.access().contract())),
             Err(error) => Finding::fault("contract", error.to_string()),
         });
         found.extend(self.dead_doors());
@@ -48,10 +54,14 @@ impl TronChain {
         found
     }
 
+    fn access(&self) -> &Access {
+        &self.chain.access
+    }
+
     fn head(&self, head: &TronHead) -> Finding {
-        match head.timely(self.account.clock.unix_ms()) {
+        match head.timely(self.access().now_ms()) {
             Ok(()) => {
-                let chain = RealChain::Genesis(self.parts.config.chain_id);
+                let chain = RealChain::Genesis(self.access().config.chain_id);
                 Finding::fine("head", format!("chain {chain}, block {}", head.newest.number))
             }
             Err(error) => Finding::fault("head", error.to_string()),
@@ -61,12 +71,12 @@ impl TronChain {
     /// Tries the aggregator on itself: an address with other code than Multicall3's answers wrongly.
     async fn reading(&self) -> Finding {
         let what = "multicall";
-        let Some(at) = self.parts.config.multicall else {
+        let Some(at) = self.access().config.multicall else {
             return Finding::fine(what, "none configured: everything is read in single calls");
         };
         let itself = Read { target: at, data: aggregated(&[]), answer: 0 };
         let shown = to_base58(at);
-        match self.ask(self.api(), at, &aggregated(&[itself])).await {
+        match self.access().ask(self.access().api(), at, &aggregated(&[itself])).await {
             Ok(CallRan::Passed { answer, .. }) => match answers(&answer, 1).as_deref() {
                 Ok([Some(_)]) => Finding::fine(what, format!("deployed at {shown}")),
                 Ok(_) | Err(_) => Finding::fault(what, format!("{shown} is not Multicall3")),
@@ -86,23 +96,23 @@ impl TronChain {
     }
 
     async fn account(&self, head: &TronHead) -> Finding {
-        let (what, me) = ("gas money", self.account.facts.signer);
+        let (what, me) = ("gas money", self.access().signer());
         let shown = to_base58(me);
-        match self.api().account(Side::Full, me).await {
+        match self.access().api().account(Side::Full, me).await {
             Err(error) => return Finding::fault(what, error.to_string()),
             Ok(None) => {
                 return Finding::fault(what, format!("{shown} is not activated: send TRX to it"));
             }
             Ok(Some(_)) => {}
         }
-        match self.purse(head).map(|purse| (purse, purse.pays())) {
+        match self.chain.spending.budget(head).map(|budget| (budget, budget.pays())) {
             Ok((_, Err(short))) => Finding::fault(what, short.to_string()),
-            Ok((purse, Ok(()))) => Finding::fine(
+            Ok((budget, Ok(()))) => Finding::fine(
                 what,
                 format!(
                     "{} at {shown}; an ordinary batch may burn {}",
-                    purse.payer.coins(purse.holds),
-                    purse.payer.coins(purse.ordinary)
+                    budget.payer.coins(budget.holds),
+                    budget.payer.coins(budget.ordinary)
                 ),
             ),
             Err(error) => Finding::fault(what, error.to_string()),
@@ -110,10 +120,10 @@ impl TronChain {
     }
 
     fn fees(&self, head: &TronHead) -> Finding {
-        if let Err(dear) = self.could_pay_for_energy(head) {
+        if let Err(dear) = self.chain.spending.could_pay_for_energy(head) {
             return Finding::fault("fees", dear.to_string());
         }
-        let rules = self.energy_rules();
+        let rules = self.access().energy_rules();
         let most = rules.max_fee_limit.min(head.prices.max_fee_limit);
         let energy = most.checked_div(head.prices.energy).unwrap_or_default();
         let said = format!(
@@ -127,42 +137,27 @@ impl TronChain {
         Finding::fine("fees", said)
     }
 
-    /// An error where the contract refuses the account itself, whoever is billed.
-    pub(super) async fn permitted_by(&self, api: Api<'_>) -> Result<(), ChainError> {
-        let head = self.current().await?;
-        let Ok(data) = self.calldata(&head, &[]) else { return Ok(()) };
-        match self.call(api, self.account.facts.contract, &data).await? {
-            CallRan::Failed(failure) => {
-                let failure = CallFailure::from(failure);
-                if failure.forbids(&self.account.profile) {
-                    return Err(self.account.forbidden(&failure));
-                }
-                Ok(())
-            }
-            CallRan::Passed { .. } | CallRan::Stopped(_) => Ok(()),
-        }
-    }
-
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well,
     /// and what it costs has to fit under the fee limit's ceiling.
     async fn may_bill(&self, head: &TronHead) -> Finding {
         let what = "permission to bill";
-        let Ok(data) = self.calldata(head, &[]) else {
+        let Ok(data) = self.access().calldata(head.view.head_time, &[]) else {
             return Finding::fine(what, "not asked: this contract cannot be asked to bill nobody");
         };
-        let used = match self.call(self.api(), self.account.facts.contract, &data).await {
-            Ok(CallRan::Passed { energy, .. }) => energy,
-            Ok(CallRan::Failed(failure)) => {
-                let failure = CallFailure::from(failure).of_all(&self.account.profile);
-                return Finding::fault(what, failure.to_string());
-            }
-            Ok(CallRan::Stopped(words)) => {
-                return Finding::fault(what, format!("the node stops the call: {words}"));
-            }
-            Err(error) => return Finding::fault(what, error.to_string()),
-        };
+        let used =
+            match self.access().call(self.access().api(), self.access().contract(), &data).await {
+                Ok(CallRan::Passed { energy, .. }) => energy,
+                Ok(CallRan::Failed(failure)) => {
+                    let failure = CallFailure::from(failure).of_all(&self.access().account.profile);
+                    return Finding::fault(what, failure.to_string());
+                }
+                Ok(CallRan::Stopped(words)) => {
+                    return Finding::fault(what, format!("the node stops the call: {words}"));
+                }
+                Err(error) => return Finding::fault(what, error.to_string()),
+            };
         let estimate = Estimate { used, charges: 1 };
-        match budget(&estimate, 1, &head.prices, self.energy_rules()) {
+        match budget(&estimate, 1, &head.prices, self.access().energy_rules()) {
             Ok(budget) => Finding::fine(
                 what,
                 format!(

@@ -54,6 +54,15 @@ pub(super) struct Probe {
     pub(super) charges: usize,
 }
 
+/// The result of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProbeResult {
+    /// The call ran to its end in time, every time that it was tried.
+    Passed,
+    /// It did not.
+    Stopped,
+}
+
 /// The knowledge of the calls that pass.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CpuPace {
@@ -230,15 +239,17 @@ impl CpuPace {
     }
 
     /// Takes down what came of a probe. One more that a block stops closes the lane again.
-    pub(super) fn probed(&mut self, passed: bool, now_ms: i64) {
+    pub(super) fn probed(&mut self, result: ProbeResult, now_ms: i64) {
         let due_ms = now_ms.saturating_add(self.patience_ms());
-        if passed {
-            self.closed = None;
-        } else if let Some(stop) = &mut self.closed {
-            stop.due_ms = due_ms;
-            stop.probe.charges = (stop.probe.charges >> 1).max(1);
-            let charges = stop.probe.charges;
-            self.lower(charges, BURNT_MS, now_ms);
+        match (result, &mut self.closed) {
+            (ProbeResult::Passed, _) => self.closed = None,
+            (ProbeResult::Stopped, Some(stop)) => {
+                stop.due_ms = due_ms;
+                stop.probe.charges = (stop.probe.charges >> 1).max(1);
+                let charges = stop.probe.charges;
+                self.lower(charges, BURNT_MS, now_ms);
+            }
+            (ProbeResult::Stopped, None) => {}
         }
     }
 

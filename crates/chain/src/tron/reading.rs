@@ -90,3 +90,7 @@ pub(super) fn from_ms(since_ms: i64, life_ms: u64) -> u64 {
     let margin = life_ms.saturating_add(MARGIN_MS);
     u64::try_from(since_ms).unwrap_or_default().saturating_sub(margin)
 }
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests;

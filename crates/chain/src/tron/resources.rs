@@ -46,7 +46,7 @@ pub(super) struct EnergyRules {
 
 /// The limits on a transaction's use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Budget {
+pub(super) struct CallLimits {
     /// Energy, margins included.
     pub(super) energy: u64,
     /// Highest cost of that energy, sun. Caps staked energy too.
@@ -69,7 +69,7 @@ pub(super) fn budget(
     charges: usize,
     prices: &Prices,
     rules: EnergyRules,
-) -> Result<Budget, ChainError> {
+) -> Result<CallLimits, ChainError> {
     let charges = wide(charges).max(1);
     let energy = energy_for(estimate, charges, rules);
     let wanted = energy.saturating_mul(prices.energy.into());
@@ -77,7 +77,7 @@ pub(super) fn budget(
     if let (Ok(energy), Ok(fee_limit)) = (u64::try_from(energy), u64::try_from(wanted))
         && fee_limit <= most
     {
-        return Ok(Budget { energy, fee_limit });
+        return Ok(CallLimits { energy, fee_limit });
     }
     if charges > 1 {
         let reserve = u128::from(rules.energy_reserve).saturating_mul(prices.energy.into());
@@ -248,7 +248,7 @@ mod tests {
         let rules = EnergyRules { energy_reserve: 450_000, ..RULES };
         let estimate = Estimate { used: 100_000, charges: 10 };
         let told = budget(&estimate, 10, &PRICES, rules);
-        assert_eq!(told, Ok(Budget { energy: 582_000, fee_limit: 58_200_000 }));
+        assert_eq!(told, Ok(CallLimits { energy: 582_000, fee_limit: 58_200_000 }));
         let estimate = Estimate { used: 5_000_000, charges: 100 };
         let told = budget(&estimate, 100, &PRICES, rules);
         assert_eq!(told, Err(ChainError::BatchTooLarge { max: 62 }));

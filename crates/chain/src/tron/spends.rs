@@ -1,19 +1,18 @@
-//! The means that pay for a transaction on TRON, and the possible cost of transactions that wait for a block.
+//! The funds that pay for a transaction on TRON, and the possible cost of transactions that wait for a block.
 //! Nothing on chain counts an account's transactions, so each is remembered with the block that it was seen in.
 
-use super::TronChain;
 use super::resources::{Prices, Spend, to_pay};
 use super::transaction::SignedBytes;
-use crate::promises::Means;
+use crate::commitments::Funds;
 use alloy::primitives::{B256, U256};
-use billing::{Attempt, Slot};
-use std::collections::{BTreeMap, BTreeSet};
+use billing::Attempt;
+use std::collections::BTreeMap;
 use tron_node::Resources;
 
-/// The account's means, as one node tells them. The node includes the effects of transactions that wait in its own
+/// The account's funds, as one node tells them. The node includes the effects of transactions that wait in its own
 /// pool, which may be counted twice so: that errs on the side of signing less.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AccountMeans {
+pub(super) struct AccountFunds {
     /// The number of a block that it has seen: what that or an earlier one holds is paid.
     pub(super) block: u64,
     /// Sun.
@@ -24,7 +23,7 @@ pub(super) struct AccountMeans {
     pub(super) prices: Prices,
 }
 
-impl Means for AccountMeans {
+impl Funds for AccountFunds {
     type Cost = SpendOf;
 
     fn holds(&self) -> U256 {
@@ -42,45 +41,34 @@ impl Means for AccountMeans {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpendOf {
     /// The hash of the attempt; zero for a draft.
-    hash: B256,
+    pub(super) hash: B256,
     spend: Spend,
     /// The block that it was seen in.
     block: Option<u64>,
     /// True if the attempt was looked for already. An open attempt is looked for again and again.
-    looked_for: bool,
+    pub(super) looked_for: bool,
 }
 
 impl SpendOf {
-    /// Of a draft.
+    /// The possible cost of a draft.
     pub(super) fn draft(spend: Spend) -> Self {
         Self { hash: B256::ZERO, spend, block: None, looked_for: false }
     }
 
-    /// Of an attempt that has just been signed.
+    /// The possible cost of an attempt that has just been signed.
     pub(super) fn signed(hash: B256, spend: Spend) -> Self {
         Self { hash, ..Self::draft(spend) }
     }
 
-    fn read(attempt: &Attempt) -> Option<Self> {
+    /// The same of an attempt that was looked for, and seen in this block.
+    pub(super) fn seen_in(self, block: Option<u64>) -> Self {
+        Self { block, looked_for: true, ..self }
+    }
+
+    /// The possible cost of a signed attempt; none if its bytes cannot be read.
+    pub(super) fn read(attempt: &Attempt) -> Option<Self> {
         let signed = &attempt.signed;
         let fee_limit = SignedBytes::read(&signed.raw).ok()?.unsigned.fee_limit;
         Some(Self::signed(signed.hash, Spend { fee_limit, size: signed.raw.len() }))
-    }
-}
-
-impl TronChain {
-    /// Takes down what an open batch may cost, and the block that its newest attempt was seen in.
-    pub(super) fn note_spend<A: AsRef<Attempt>>(&self, slot: &Slot<A>, block: Option<u64>) {
-        let newest = slot.attempts.newest().as_ref();
-        let known = self.promises.at(slot.position).filter(|one| one.hash == newest.signed.hash);
-        if let Some(one) = known.or_else(|| SpendOf::read(newest)) {
-            self.promises.note(slot.position, |_| SpendOf { block, looked_for: true, ..one });
-        }
-    }
-
-    /// Forgets what is not open any more: what was looked for once, and is not one of these.
-    pub(super) fn keep_spends<A>(&self, slots: &[&Slot<A>]) {
-        let open: BTreeSet<u64> = slots.iter().map(|slot| slot.position).collect();
-        self.promises.keep(|position, one| !one.looked_for || open.contains(&position));
     }
 }

@@ -11,7 +11,6 @@ mod golden_billing;
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod node;
 mod preflights;
-#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 #[path = "../../../tron-node/src/tests/recorded.rs"]
 mod recorded;
 mod sightings;

@@ -16,21 +16,24 @@ pub(super) use tron_primitives::transaction::{RefBlock, SignedBytes, Unreadable,
 /// and compares it with what was drafted. The key recovers the signer of every signature.
 pub(super) async fn sign(
     call: &Unsigned,
-    (signing, profile): (&SigningContext, &Profile),
+    signing: &SigningContext,
+    profile: &Profile,
     meant: &Meant<'_>,
 ) -> Result<Signed, SealError> {
     let raw_data = call.raw_data().map_err(SealFault::from)?;
     let last = TronPreimage { raw_data: raw_data.clone(), profile };
-    complete(call, raw_data, signing.sign(last, meant).await?)
+    let (signature, digest) = signing.sign(last, meant).await?;
+    complete(call, raw_data, &signature, digest)
 }
 
 /// The signed transaction, if it is this one.
 pub(super) fn complete(
     call: &Unsigned,
     raw_data: Vec<u8>,
-    (signature, digest): (Signature, B256),
+    signature: &Signature,
+    digest: B256,
 ) -> Result<Signed, SealError> {
-    let raw = call.complete(raw_data, &signature).map_err(SealFault::from)?;
+    let raw = call.complete(raw_data, signature).map_err(SealFault::from)?;
     let read = SignedBytes::read(&raw).map_err(SealFault::from)?;
     if read.txid == digest {
         return Ok(Signed { hash: digest, raw, gas_required: call.fee_limit });

@@ -174,10 +174,10 @@ fn what_a_transaction_cost_is_told_by_as_many_as_have_to_agree() {
         TronTestimony { told: BTreeMap::from([(NEWEST, record)]), ..TronTestimony::default() }
     };
     let said = [tells(8, "a"), tells(7, "b"), tells(7, "c")];
-    let alike = told_alike(NEWEST, &said, 2).unwrap();
+    let alike = agreed_record(NEWEST, &said, 2).unwrap();
     assert_eq!((alike.fee, alike.message.as_deref()), (U256::from(7), Some("b")));
-    assert_eq!(told_alike(NEWEST, &said[..2], 2), None);
-    assert_eq!(told_alike(NEWEST, &said[..1], 1).unwrap().fee, U256::from(8));
+    assert_eq!(agreed_record(NEWEST, &said[..2], 2), None);
+    assert_eq!(agreed_record(NEWEST, &said[..1], 1).unwrap().fee, U256::from(8));
 }
 
 proptest! {

@@ -1,12 +1,12 @@
 //! The findings of `check` about single nodes, about who may sign and about who makes the blocks.
 
-use super::super::TronChain;
-use super::super::address::to_base58;
 use super::super::head::TronHead;
+use super::Inspection;
 use crate::Finding;
 use ::node::NodeId;
 use prost::Message as _;
 use tron_node::{Detail, Endpoints, Side};
+use tron_primitives::address::to_base58;
 use tron_primitives::block::{Producer, ProvenTransaction};
 use tron_primitives::messages::{Raw, TRIGGER};
 use tron_primitives::result::Ending;
@@ -20,10 +20,10 @@ const ASKED: usize = 8;
 /// So many successful calls without a single log are no accident.
 const SUSPICIOUS: usize = 3;
 
-impl TronChain {
+impl Inspection<'_> {
     /// The JSON-RPC URLs that are of no use.
     pub(super) fn dead_doors(&self) -> Vec<Finding> {
-        let clients = self.parts.fleet.clients().enumerate();
+        let clients = self.access().fleet.clients().enumerate();
         let dead = clients.filter(|(_, client)| Endpoints::jsonrpc_is_dead(client));
         let finding = |(place, _): (usize, &Endpoints)| {
             let said = format!(
@@ -39,7 +39,7 @@ impl TronChain {
     pub(super) async fn permission(&self, head: &TronHead) -> Finding {
         let what = "permission to sign";
         let account =
-            self.api().account(Side::Full, self.account.facts.signer).await.ok().flatten();
+            self.access().api().account(Side::Full, self.access().signer()).await.ok().flatten();
         let (active, others) =
             account.map_or_else(Default::default, |account| (account.active, account.others));
         if head.not_alone.is_none() {
@@ -55,7 +55,11 @@ impl TronChain {
                 },
             );
         }
-        let why = self.throttled().map_or_else(String::new, |closed| closed.to_string());
+        let why = self
+            .chain
+            .throttle
+            .halt(head.not_alone)
+            .map_or_else(String::new, |closed| closed.to_string());
         Finding::fault(
             what,
             match named(&active) {
@@ -71,8 +75,8 @@ impl TronChain {
     /// without them, every billing ends unproven.
     pub(super) async fn records(&self, head: &TronHead) -> Vec<Finding> {
         let mut found = Vec::new();
-        for node in self.parts.fleet.fit() {
-            let label = self.parts.fleet.label(node);
+        for node in self.access().fleet.fit() {
+            let label = self.access().fleet.label(node);
             found.push(match self.history_of(node, head).await {
                 Ok(said) => Finding::fine("history", format!("{label}: {said}")),
                 Err(why) => Finding::fault("history", format!("{label}: {why}")),
@@ -86,7 +90,7 @@ impl TronChain {
         for transaction in self.newest_calls(node, head).await {
             asked = asked.saturating_add(1);
             let id = transaction.id();
-            match self.api_of(node).info(Side::Solidity, id).await {
+            match self.access().api_of(node).info(Side::Solidity, id).await {
                 Err(error) => return Err(error.to_string()),
                 Ok(None) => {
                     return Err(format!(
@@ -114,7 +118,8 @@ impl TronChain {
     async fn newest_calls(&self, node: NodeId, head: &TronHead) -> Vec<ProvenTransaction> {
         let newest = head.solid.number;
         for number in (newest.saturating_sub(BLOCKS)..=newest).rev() {
-            let claimed = self.api_of(node).claimed(Side::Solidity, number, Detail::Whole).await;
+            let claimed =
+                self.access().api_of(node).claimed(Side::Solidity, number, Detail::Whole).await;
             let proven = claimed.ok().flatten().and_then(|block| block.prove().ok());
             let Some(block) = proven else { continue };
             let calls = block.transactions().iter().filter(|one| is_call(one)).take(ASKED);
@@ -129,11 +134,11 @@ impl TronChain {
     /// Finds out who makes the blocks, as a row for the configuration.
     pub(super) async fn witnesses(&self, head: &TronHead) -> Finding {
         let what = "witnesses";
-        if self.parts.config.witnesses.is_some() {
+        if self.access().config.witnesses.is_some() {
             return Finding::fine(what, "pinned in the configuration");
         }
-        self.finality.load_witnesses(head.heights()).await;
-        let Some(list) = self.finality.witnesses() else {
+        self.chain.finality.load_witnesses(head.heights()).await;
+        let Some(list) = self.chain.finality.witnesses() else {
             return Finding::fault(what, "no node shows who makes the blocks");
         };
         let row: Vec<String> = list.producers().map(spelled).collect();

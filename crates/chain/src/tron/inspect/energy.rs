@@ -1,14 +1,14 @@
 //! The energy that a charge costs: `check` tells it for the tokens that may be charged, since the chain makes a
 //! token dearer that everybody uses.
 
-use super::super::TronChain;
-use super::super::address::to_base58;
 use super::super::head::TronHead;
 use super::super::resources::charges_within;
+use super::Inspection;
 use crate::Finding;
 use alloy::primitives::Address;
 use alloy::primitives::utils::format_units;
 use futures_util::future::join_all;
+use tron_primitives::address::to_base58;
 
 /// Energy that a charge of the reference contract uses in a large batch, beside the energy of its token.
 const CONTRACT: u64 = 13_470;
@@ -29,11 +29,11 @@ fn of_charge(factor: u64) -> u64 {
     CONTRACT.saturating_add(of_token)
 }
 
-impl TronChain {
+impl Inspection<'_> {
     /// Finds out the energy that a charge takes with each configured token, or with tokens as they may be where
     /// none is configured.
     pub(super) async fn energy_of_charges(&self, head: &TronHead) -> Vec<Finding> {
-        let tokens = self.account.policy.tokens();
+        let tokens = self.access().account.policy.tokens();
         let told = join_all(tokens.map(|(name, token)| self.of_token(name, token, head))).await;
         if !told.is_empty() {
             return told;
@@ -48,7 +48,7 @@ impl TronChain {
 
     async fn of_token(&self, name: &str, token: Address, head: &TronHead) -> Finding {
         let (what, shown) = ("energy", to_base58(token));
-        match self.api().contract(token).await {
+        match self.access().api().contract(token).await {
             Ok(Some(info)) => {
                 let factor = info.energy_factor;
                 let words = self.words(factor, head);
@@ -61,7 +61,7 @@ impl TronChain {
 
     fn words(&self, factor: u64, head: &TronHead) -> String {
         let (each, prices) = (of_charge(factor), &head.prices);
-        let fit = charges_within(each, prices, self.energy_rules());
+        let fit = charges_within(each, prices, self.access().energy_rules());
         let burnt = format_units(each.saturating_mul(prices.energy), 6).unwrap_or_default();
         format!(
             "a charge of the reference contract takes about {each} energy, {burnt} TRX where none is staked; the \

@@ -97,16 +97,16 @@ fn after_three_in_a_row_nothing_is_signed_until_a_probe_has_passed() {
     assert_eq!(pace.probe(NOON), None, "not at once");
     let due = NOON + PROBE_MS;
     assert_eq!(pace.probe(due), Some(Probe { calldata: vec![5].into(), charges: 2 }));
-    pace.probed(false, due);
+    pace.probed(ProbeResult::Stopped, due);
     assert_eq!((pace.probe(due), pace.most(due)), (None, 1));
     let due = due + PROBE_MS;
     assert_eq!(pace.probe(due).map(|probe| probe.charges), Some(1));
-    pace.probed(true, due);
+    pace.probed(ProbeResult::Passed, due);
     assert_eq!((pace.closed(0, MOST), pace.most(due)), (None, 1));
     pace.failed(burnt(6, 1, due));
     assert_eq!(pace.closed(0, MOST), Some(SigningHalt::OutOfTime { times: 4 }), "at once");
     assert!(pace.probe(due + PROBE_MS).is_none() && pace.probe(due + 2 * PROBE_MS).is_some());
-    pace.probed(true, due);
+    pace.probed(ProbeResult::Passed, due);
     pace.charged(B256::repeat_byte(7));
     assert_eq!(pace.passes(), 1);
 }

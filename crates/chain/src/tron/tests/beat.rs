@@ -1,6 +1,5 @@
 //! The look at the head, against a node that plays recordings.
 
-use super::super::address::to_base58;
 use super::super::head::TronHead;
 use super::node::*;
 use super::recorded::CHAIN_ID;
@@ -9,6 +8,8 @@ use crate::{CallFault, Signatory, Unready};
 use config::FamilyConfig;
 use serde_json::json;
 use std::sync::Arc;
+use tron_node::Side;
+use tron_primitives::address::to_base58;
 
 #[tokio::test]
 async fn a_beat_tells_the_time_of_the_chain_and_asks_for_prices_once() {
@@ -18,11 +19,11 @@ async fn a_beat_tells_the_time_of_the_chain_and_asks_for_prices_once() {
         let pulse = chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!((pulse.head, pulse.head_time), (66, HEAD_MS / 1000));
         assert_eq!(*chain.base.heads.borrow(), Some(pulse));
-        let head = chain.current().await.unwrap();
+        let head = chain.head.current().await.unwrap();
         assert_eq!((head.solid.number, hex::encode(head.solid.id)), (61, SOLID_ID.to_owned()));
         assert_eq!((head.prices.energy, head.prices.bandwidth), (100, 10));
-        assert!(head.means.iter().all(|held| held.resources.energy > 0 && held.block == 66));
-        assert!(chain.ready().await.unwrap().multicall);
+        assert!(head.funds.iter().all(|held| held.resources.energy > 0 && held.block == 66));
+        assert!(chain.head.ready().await.unwrap().multicall);
         chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 1);
         assert_eq!(double.asked("/wallet/getaccount"), 2);
@@ -44,9 +45,11 @@ async fn prices_are_asked_again_after_maintenance_and_after_a_broken_exchange() 
         chain.poll_head(HeadExtent::Whole).await.unwrap();
         chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 3);
-        assert!(chain.api().next_maintenance_ms().await.is_ok());
+        assert!(chain.access.api().next_maintenance_ms().await.is_ok());
         double.says("/wallet/gettransactionbyid", 502, "");
-        assert!(chain.api().call_result(Side::Full, SOLID_ID.parse().unwrap()).await.is_err());
+        assert!(
+            chain.access.api().call_result(Side::Full, SOLID_ID.parse().unwrap()).await.is_err()
+        );
         chain.poll_head(HeadExtent::Whole).await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 4, "it may be another node now");
     })
@@ -59,7 +62,7 @@ async fn providers_that_have_parted_are_named_when_nothing_was_irrevocable_for_a
     serving(&double, async |url| {
         let chain = connected(url).await;
         chain.poll_head(HeadExtent::Whole).await.unwrap();
-        let seen = chain.current().await.unwrap();
+        let seen = chain.head.current().await.unwrap();
         let timely = |parted, lag_ms: u64| {
             let mut head = TronHead::clone(&seen);
             (head.parted, head.newest.time_ms) = (parted, head.solid.time_ms + lag_ms);
@@ -96,11 +99,11 @@ async fn a_node_on_another_chain_is_not_used() {
             "the node is on chain 0x00000001, but this chain is 0x29d6a48c"
         );
         double.says("/wallet/getnextmaintenancetime", 502, "");
-        assert!(chain.api().next_maintenance_ms().await.is_err());
+        assert!(chain.access.api().next_maintenance_ms().await.is_err());
         double.says("/wallet/getnextmaintenancetime", 200, r#"{"num":1}"#);
         let moved = chain.poll_head(HeadExtent::Whole).await.unwrap_err();
         assert!(moved.to_string().contains("0x00000001, but this chain is"), "{moved}");
-        assert!(chain.learnt.read().is_empty() && chain.head.last().is_none());
+        assert!(chain.head.knows_nothing());
         double.says(&format!("/walletsolidity/getblock {genesis}"), 200, &sent);
         for minute in 1..=10 {
             assert!(chain.poll_head(HeadExtent::Whole).await.is_err(), "minute {minute}");
@@ -113,7 +116,7 @@ async fn a_node_on_another_chain_is_not_used() {
                 "minute {minute}"
             );
         }
-        assert!(chain.ready().await.unwrap().multicall);
+        assert!(chain.head.ready().await.unwrap().multicall);
     })
     .await;
 }
@@ -145,7 +148,7 @@ async fn a_solidity_node_that_falls_back_changes_nothing() {
         let old = recorded_answer("01", "/walletsolidity/getblock", &third);
         double.says("/walletsolidity/getblock", 200, &old);
         chain.poll_head(HeadExtent::Whole).await.unwrap();
-        assert_eq!(chain.current().await.unwrap().solid.number, 61);
+        assert_eq!(chain.head.current().await.unwrap().solid.number, 61);
     })
     .await;
 }
@@ -156,7 +159,7 @@ async fn where_there_is_no_contract_nothing_is_billed() {
     serving(&double, async |url| {
         let chain = connected(url).await;
         double.says("/wallet/getcontractinfo", 200, "{}");
-        let missing = chain.ready().await.unwrap_err();
+        let missing = chain.head.ready().await.unwrap_err();
         assert!(matches!(&missing, ChainError::CallFails(CallFault::NoContract(at)) if at.starts_with('T')), "{missing}");
     })
     .await;

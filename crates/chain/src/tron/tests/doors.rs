@@ -17,7 +17,7 @@ async fn finding(chain: &TronChain, what: &str) -> Vec<String> {
 
 /// The signing account as a node tells it, with this owner permission.
 fn account(double: &Double, chain: &TronChain, permission: &Value) {
-    let me = address::to_hex(chain.account.facts.signer);
+    let me = tron_primitives::address::to_hex(chain.access.signer());
     let account =
         json!({ "address": me, "balance": 1_000_000_000, "owner_permission": permission });
     double.says("/wallet/getaccount", 200, &account.to_string());
@@ -28,8 +28,8 @@ async fn a_key_that_cannot_sign_alone_is_found_before_anything_is_signed() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
-        let signer = chain.account.facts.signer;
-        let me = address::to_hex(signer);
+        let signer = chain.access.signer();
+        let me = tron_primitives::address::to_hex(signer);
         let other = "41".to_owned() + &"11".repeat(20);
         let key = |who: &str, weight: u64| json!({ "address": who, "weight": weight });
         let permission = json!({ "threshold": 2, "keys": [key(&me, 1), key(&other, 1)] });
@@ -61,7 +61,8 @@ async fn a_dead_json_rpc_costs_nothing_and_is_named() {
             "transaction": { "ret": [{}] },
         });
         double.says(CALL, 200, &passed.to_string());
-        let said = chain.ask(chain.api(), chain.account.facts.contract, &[1]).await.unwrap();
+        let said =
+            chain.access.ask(chain.access.api(), chain.access.contract(), &[1]).await.unwrap();
         assert!(matches!(said, tron_node::CallRan::Passed { .. }));
         let named = finding(&chain, "nodes[0].jsonrpc").await;
         assert_eq!(named.len(), 1, "{named:?}");
@@ -76,7 +77,7 @@ async fn a_node_without_history_is_found_by_a_record_that_it_must_have() {
         let chain = connected(url).await;
         chain.poll_head(HeadExtent::Whole).await.unwrap();
         let raw = sightings::any_call();
-        let newest = chain.current().await.unwrap().solid.number;
+        let newest = chain.head.current().await.unwrap().solid.number;
         forged::lacks(&double, newest.saturating_sub(45)..=newest);
         let place = (newest, 1_795_253_000_000, B256::ZERO);
         forged::show(&double, newest, &forged::block(place, Some((&raw, "SUCCESS"))).1);

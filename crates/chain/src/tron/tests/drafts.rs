@@ -23,13 +23,14 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
     serving(&double, async |url| {
         let chain = connected(url).await;
         let estimate = Estimate { used: 100_000, charges: 2 };
-        let draft = chain.compose(&[charge(1), charge(2)], &estimate).await.unwrap();
+        let draft = chain.drafting.bill(&[charge(1), charge(2)], &estimate).await.unwrap();
         assert_eq!(draft.gas_required(), 13_200_000);
         let items = [charge(1).item(), charge(2).item()];
         let tokens = [charge(1).token, charge(2).token];
         let cost = draft.cost();
         let (kind, tokens) = (AttemptKind::Bill, Some(&tokens[..]));
-        let (contract, function) = (chain.account.facts.contract, chain.account.profile.selector());
+        let (contract, function) =
+            (chain.access.contract(), chain.access.account.profile.selector());
         let meant = Meant { kind, contract, function, items: &items, tokens, earlier: None, cost };
         let sign = |position| draft.signed(position, &meant);
         let (first, second) = (sign(0).await.unwrap(), sign(1).await.unwrap());
@@ -42,7 +43,7 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         assert_eq!(read.unsigned.timestamp_ms, HEAD_MS + 1);
         assert_eq!(read.unsigned.fee_limit, 13_200_000);
         assert_eq!(read.unsigned.contract, Address::repeat_byte(5));
-        assert_eq!(read.signer(), Some(chain.account.facts.signer));
+        assert_eq!(read.signer(), Some(chain.access.signer()));
         let deadline = U256::from(HEAD_MS / 1000 + 600).to_be_bytes::<32>();
         assert!(read.unsigned.data.windows(32).any(|word| word == deadline));
         assert_eq!(double.asked("/wallet/broadcasthex"), 0);
@@ -151,15 +152,15 @@ async fn nothing_is_signed_while_finality_stands_still() {
 
 /// The billing of one charge until a deadline, Unix seconds.
 fn call(chain: &TronChain, deadline: u64) -> Vec<u8> {
-    let computed = Computed { deadline, signer: chain.account.facts.signer };
-    chain.account.profile.encode(&[charge(1)], &computed).unwrap()
+    let computed = Computed { deadline, signer: chain.access.signer() };
+    chain.access.account.profile.encode(&[charge(1)], &computed).unwrap()
 }
 
 /// A slot whose attempt expired `expired_ms` before the newest irrevocable block.
 fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
     let unsigned = Unsigned {
-        owner: chain.account.facts.signer,
-        contract: chain.account.facts.contract,
+        owner: chain.access.signer(),
+        contract: chain.access.contract(),
         data: call(chain, 5),
         ref_block: RefBlock { low: 7, hash: [7; 8] },
         expiration_ms: (1_795_253_439_000 - expired_ms).try_into().unwrap(),
@@ -170,8 +171,8 @@ fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
     let kind = AttemptKind::Bill;
     let items: Vec<Item> = vec![charge(1).item()];
     let attempts = Attempts::new(Attempt { batch: BatchId(1), seq: 0, kind, signed });
-    let contract = chain.account.facts.contract;
-    let profile = Arc::clone(chain.account.profile.written());
+    let contract = chain.access.contract();
+    let profile = Arc::clone(chain.access.account.profile.written());
     Slot { batch: BatchId(1), position: 3, contract, profile, accepted_ms: 0, items, attempts }
 }
 
@@ -189,10 +190,10 @@ async fn the_same_charges_are_drafted_again_for_a_new_life_and_a_new_deadline() 
         let chain = connected(url).await;
         double.says("/wallet/triggerconstantcontract", 200, &passing());
         let slot = slot(&chain, 0);
-        let draft = chain.recompose(&slot, AttemptKind::Bill).await.unwrap();
+        let draft = chain.drafting.again(&slot, AttemptKind::Bill).await.unwrap();
         let (kind, items) = (AttemptKind::Bill, slot.items.as_slice());
         let (contract, cost) = (slot.contract, draft.cost());
-        let function = chain.account.profile.selector();
+        let function = chain.access.account.profile.selector();
         let meant = Meant { kind, contract, function, items, tokens: None, earlier: None, cost };
         let again = draft.signed(slot.position, &meant).await.unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);
@@ -215,7 +216,7 @@ async fn what_can_still_land_or_would_not_is_not_signed_again() {
     serving(&double, async |url| {
         let chain = connected(url).await;
         let why = async |slot: &Slot<Attempt>, kind| {
-            chain.recompose(slot, kind).await.unwrap_err().to_string()
+            chain.drafting.again(slot, kind).await.unwrap_err().to_string()
         };
         double.says("/wallet/triggerconstantcontract", 200, &passing());
         let alive = why(&slot(&chain, -1), AttemptKind::Bill).await;
@@ -235,9 +236,9 @@ async fn what_can_still_land_or_would_not_is_not_signed_again() {
             exchange.sent.contains("FAILED") && exchange.path == "/wallet/triggerconstantcontract"
         });
         double.says("/wallet/triggerconstantcontract", 200, &reverted.unwrap().sent);
-        assert!(chain.recompose(&slot(&chain, 0), AttemptKind::Bill).await.is_err());
+        assert!(chain.drafting.again(&slot(&chain, 0), AttemptKind::Bill).await.is_err());
         double.says("/wallet/triggerconstantcontract", 503, "");
-        assert!(chain.recompose(&slot(&chain, 0), AttemptKind::Bill).await.is_err());
+        assert!(chain.drafting.again(&slot(&chain, 0), AttemptKind::Bill).await.is_err());
     })
     .await;
 }

@@ -41,7 +41,7 @@ pub(super) fn node() -> Arc<Double> {
         double.says(&format!("{path} {genesis}"), 200, &first);
     }
     let stake = "4164275ba38bf14de95af49894e06276ec189753b1";
-    let signer = address::to_hex(key(&"07".repeat(32)).address());
+    let signer = tron_primitives::address::to_hex(key(&"07".repeat(32)).address());
     let rename = |answer: String| answer.replace(stake, &signer);
     for question in ["getaccount", "getaccountresource"] {
         let path = format!("/wallet/{question}");

@@ -1,6 +1,6 @@
 //! Reads and simulated billings, by what recorded nodes answered.
 
-use super::super::address::to_hex;
+use super::super::head::TronHead;
 use super::golden_billing::{self, BILLER, REASONS, WORDS, step};
 use super::node::{HEAD_MS, charge, node, parts};
 use super::*;
@@ -9,6 +9,7 @@ use alloy::primitives::U256;
 use billing::{Charge, FailCode, Funds, Opinion};
 use serde_json::json;
 use std::sync::Arc;
+use tron_primitives::address::to_hex;
 
 const CALL: &str = "/wallet/triggerconstantcontract";
 const FAILURES: &str = "06_constant_call_failures.json";
@@ -43,7 +44,7 @@ fn rich() -> String {
 fn answers(double: &Double, chain: &TronChain, contract: Address, data: &[u8], answer: &str) {
     let asked = json!({
         "contract_address": to_hex(contract), "data": hex::encode(data),
-        "owner_address": to_hex(chain.account.facts.signer),
+        "owner_address": to_hex(chain.access.signer()),
     });
     double.says(&format!("{CALL} {asked}"), 200, answer);
 }
@@ -81,7 +82,7 @@ async fn the_recorded_batch_is_judged_item_by_item_as_it_was() {
         double.says(CALL, 200, &rich());
         let asked = &run["request"]["body"];
         double.says(&format!("{CALL} {asked}"), 200, &run["response"]["body"].to_string());
-        let preflight = chain.check(golden_billing::charges()).await.unwrap();
+        let preflight = chain.simulation.check(golden_billing::charges()).await.unwrap();
         assert_eq!(preflight.estimate, Estimate { used: 240_034, charges: 13 });
         let words: HashMap<u8, &str> = WORDS.into_iter().collect();
         for (checked, reason) in preflight.checked.iter().zip(REASONS) {
@@ -108,8 +109,8 @@ fn runs(
         for last in first..=n {
             let group: Vec<u8> = (first..=last).collect();
             let charges: Vec<Charge> = group.iter().map(|n| charge(*n)).collect();
-            let data = chain.calldata(head, &charges).unwrap();
-            answers(double, chain, chain.account.facts.contract, &data, &say(&group));
+            let data = chain.access.calldata(head.view.head_time, &charges).unwrap();
+            answers(double, chain, chain.access.contract(), &data, &say(&group));
         }
     }
 }
@@ -119,11 +120,11 @@ async fn the_culprit_of_a_call_that_fails_as_a_whole_is_named() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url, |parts| Arc::make_mut(&mut parts.config).multicall = None).await;
-        let head = chain.current().await.unwrap();
+        let head = chain.head.current().await.unwrap();
         double.says(CALL, 200, &rich());
         let say = |group: &[u8]| if group.contains(&3) { reverted() } else { passed(9_000, "") };
         runs(&double, &chain, &head, 4, say);
-        let preflight = chain.check((1..=4).map(charge).collect()).await.unwrap();
+        let preflight = chain.simulation.check((1..=4).map(charge).collect()).await.unwrap();
         let refused: Vec<usize> =
             (0..4).filter(|at| preflight.checked[*at].opinion != Opinion::Passes).collect();
         assert_eq!(refused, [2]);
@@ -132,8 +133,14 @@ async fn the_culprit_of_a_call_that_fails_as_a_whole_is_named() {
         assert!(detail.as_ref().is_some_and(|words| words.contains("a reason")), "{detail:?}");
         assert_eq!(preflight.estimate.used, 0, "the rest was not run together");
         let good = [charge(1), charge(2)];
-        assert_eq!(chain.measure(&good).await.unwrap(), Estimate { used: 9_000, charges: 2 });
-        assert!(matches!(chain.measure(&[charge(3)]).await, Err(ChainError::CallFails(_))));
+        assert_eq!(
+            chain.simulation.measure(&good).await.unwrap(),
+            Estimate { used: 9_000, charges: 2 }
+        );
+        assert!(matches!(
+            chain.simulation.measure(&[charge(3)]).await,
+            Err(ChainError::CallFails(_))
+        ));
     })
     .await;
 }
@@ -143,14 +150,14 @@ async fn a_batch_that_the_node_keeps_stopping_is_too_large_and_nobody_is_to_blam
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url, |parts| Arc::make_mut(&mut parts.config).multicall = None).await;
-        let head = chain.current().await.unwrap();
+        let head = chain.head.current().await.unwrap();
         double.says(CALL, 200, &rich());
         let say = |group: &[u8]| if group.len() > 2 { stopped() } else { passed(9_000, "") };
         runs(&double, &chain, &head, 8, say);
-        let refused = chain.check((1..=8).map(charge).collect()).await.unwrap_err();
+        let refused = chain.simulation.check((1..=8).map(charge).collect()).await.unwrap_err();
         assert_eq!(refused, ChainError::BatchTooSlow { charges: 8, max: 2, again_s: 10 });
         runs(&double, &chain, &head, 1, |_| stopped());
-        let busy = chain.check(vec![charge(1)]).await.unwrap_err();
+        let busy = chain.simulation.check(vec![charge(1)]).await.unwrap_err();
         assert!(matches!(busy, ChainError::ChargeTooSlow(_)), "{busy}");
     })
     .await;
@@ -158,12 +165,12 @@ async fn a_batch_that_the_node_keeps_stopping_is_too_large_and_nobody_is_to_blam
 
 /// The answer to one read that deploys nothing.
 fn answers_deployless(double: &Double, chain: &TronChain, charges: &[Charge], words: &[u8]) {
-    let contract = chain.account.facts.contract;
+    let contract = chain.access.contract();
     let asked = FundsReads::of(charges, contract);
     let input = pack(contract, None, &LookupReads::none(contract), &asked);
     let asked = json!({
         "data": hex::encode([READER.to_vec(), input].concat()),
-        "owner_address": to_hex(chain.account.facts.signer),
+        "owner_address": to_hex(chain.access.signer()),
     });
     let packed: Vec<u8> = words.iter().flat_map(|word| [1, *word]).collect();
     double.says(&format!("{CALL} {asked}"), 200, &passed(1, &hex::encode(packed)));
@@ -175,17 +182,17 @@ async fn all_funds_are_one_question_and_halves_where_the_node_stops_it() {
     serving(&double, async |url| {
         let chain = connected(url, |_| ()).await;
         let charges: Vec<Charge> = (1..=4).map(charge).collect();
-        let known = chain.ready().await.unwrap();
+        let known = chain.head.ready().await.unwrap();
         let funds = |n: u8| Some(Funds { balance: U256::from(n), allowance: U256::from(n + 100) });
         let words = |n: &[u8]| n.iter().flat_map(|n| [*n, *n + 100]).collect::<Vec<u8>>();
         double.says(CALL, 200, &stopped());
         answers_deployless(&double, &chain, &charges[..2], &words(&[1, 2]));
         answers_deployless(&double, &chain, &charges[2..], &words(&[3, 4]));
-        let read = chain.funds(chain.api(), known, &charges).await.unwrap();
+        let read = chain.reads.funds(chain.access.api(), known, &charges).await.unwrap();
         assert_eq!(read, [1, 2, 3, 4].map(funds));
         assert_eq!(double.asked(CALL), 3, "all at once, and each half");
         answers_deployless(&double, &chain, &charges, &words(&[5, 6, 7, 8]));
-        let read = chain.funds(chain.api(), known, &charges).await.unwrap();
+        let read = chain.reads.funds(chain.access.api(), known, &charges).await.unwrap();
         assert_eq!(read, [5, 6, 7, 8].map(funds));
         assert_eq!(double.asked(CALL), 4);
     })
@@ -197,9 +204,9 @@ async fn a_node_that_runs_no_creation_code_is_asked_in_halves_through_the_aggreg
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url, |_| ()).await;
-        let at = chain.parts.config.multicall.unwrap();
+        let at = chain.access.config.multicall.unwrap();
         let charges: Vec<Charge> = (1..=4).map(charge).collect();
-        let asked = FundsReads::of(&charges, chain.account.facts.contract).reads();
+        let asked = FundsReads::of(&charges, chain.access.contract()).reads();
         let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
         double.says(CALL, 200, &nothing_there);
         let funds = |n: u64| Funds { balance: U256::from(n), allowance: U256::from(n + 100) };
@@ -209,10 +216,10 @@ async fn a_node_that_runs_no_creation_code_is_asked_in_halves_through_the_aggreg
             let words = [first, first + 100, first + 1, first + 101];
             answers(&double, &chain, at, &aggregated(half), &passed(1, &together(&words)));
         }
-        let known = chain.ready().await.unwrap();
+        let known = chain.head.ready().await.unwrap();
         for (asks, round) in [(4, 1), (3, 2)] {
             let before = double.asked(CALL);
-            let read = chain.funds(chain.api(), known, &charges).await.unwrap();
+            let read = chain.reads.funds(chain.access.api(), known, &charges).await.unwrap();
             assert_eq!(read, (1..=4).map(|n| Some(funds(n))).collect::<Vec<_>>());
             assert_eq!(double.asked(CALL) - before, asks, "round {round}");
         }
@@ -225,9 +232,9 @@ async fn what_fails_among_others_is_read_once_more_alone() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url, |_| ()).await;
-        let at = chain.parts.config.multicall.unwrap();
+        let at = chain.access.config.multicall.unwrap();
         let charges: Vec<Charge> = (1..=3).map(charge).collect();
-        let asked = FundsReads::of(&charges, chain.account.facts.contract).reads();
+        let asked = FundsReads::of(&charges, chain.access.contract()).reads();
         let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
         let answer = answered(&[Some(1), Some(2), None, None, None, Some(6)]);
         double.says(CALL, 200, &nothing_there);
@@ -236,8 +243,8 @@ async fn what_fails_among_others_is_read_once_more_alone() {
             let alone = word_or_not.map_or(nothing_there.clone(), |n| passed(1, &word(n)));
             answers(&double, &chain, read.target, &read.data, &alone);
         }
-        let known = chain.ready().await.unwrap();
-        let read = chain.funds(chain.api(), known, &charges).await.unwrap();
+        let known = chain.head.ready().await.unwrap();
+        let read = chain.reads.funds(chain.access.api(), known, &charges).await.unwrap();
         let funds = |balance, allowance| {
             Some(Funds { balance: U256::from(balance), allowance: U256::from(allowance) })
         };
@@ -271,14 +278,14 @@ async fn without_an_aggregator_a_token_that_is_none_spoils_nothing_else() {
         assert!(nothing_there.contains("CONTRACT_VALIDATE_ERROR"));
         let charges = [charge(1), Charge { token: Address::repeat_byte(8), ..charge(2) }];
         double.says(CALL, 200, &rich());
-        for read in FundsReads::of(&charges[1..], chain.account.facts.contract).reads() {
+        for read in FundsReads::of(&charges[1..], chain.access.contract()).reads() {
             answers(&double, &chain, read.target, &read.data, &nothing_there);
         }
-        let known = chain.ready().await.unwrap();
-        let read = chain.funds(chain.api(), known, &charges).await.unwrap();
+        let known = chain.head.ready().await.unwrap();
+        let read = chain.reads.funds(chain.access.api(), known, &charges).await.unwrap();
         assert!(read[0].is_some() && read[1].is_none(), "{read:?}");
         double.says(CALL, 200, &stopped());
-        let busy = chain.funds(chain.api(), known, &charges[..1]).await.unwrap_err();
+        let busy = chain.reads.funds(chain.access.api(), known, &charges[..1]).await.unwrap_err();
         assert!(matches!(busy, ChainError::Unavailable(_)), "{busy}");
     })
     .await;
@@ -322,8 +329,8 @@ async fn check_names_what_keeps_a_chain_from_billing() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url, |_| ()).await;
-        let head = chain.current().await.unwrap();
-        let contract = chain.account.facts.contract;
+        let head = chain.head.current().await.unwrap();
+        let contract = chain.access.contract();
         double.says(CALL, 200, &reverted());
         let faults = |found: &[Finding]| -> Vec<&str> {
             found.iter().filter(|one| one.weight == Weight::Fault).map(|one| one.what).collect()
@@ -331,10 +338,10 @@ async fn check_names_what_keeps_a_chain_from_billing() {
         let found = chain.inspect().await;
         assert_eq!(faults(&found), ["multicall", "permission to bill"], "{found:?}");
 
-        let at = chain.parts.config.multicall.unwrap();
+        let at = chain.access.config.multicall.unwrap();
         let itself = crate::reads::Read { target: at, data: aggregated(&[]), answer: 0 };
         answers(&double, &chain, at, &aggregated(&[itself]), &passed(1, &together(&[7])));
-        let nobody = chain.calldata(&head, &[]).unwrap();
+        let nobody = chain.access.calldata(head.view.head_time, &[]).unwrap();
         answers(&double, &chain, contract, &nobody, &passed(1_000, ""));
         let found = chain.inspect().await;
         assert_eq!(faults(&found), [""; 0], "{found:?}");

@@ -117,7 +117,7 @@ fn holds(double: &Double, raw: &[u8], info: &Value) {
 
 async fn looked(chain: &TronChain, slot: &Slot) -> Sighting {
     chain.poll_head(HeadExtent::Whole).await.unwrap();
-    let [sighting] = <[Sighting; 1]>::try_from(chain.sightings(&[slot]).await).unwrap();
+    let [sighting] = <[Sighting; 1]>::try_from(chain.tracker.sightings(&[slot]).await).unwrap();
     sighting
 }
 

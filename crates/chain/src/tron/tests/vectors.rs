@@ -132,7 +132,8 @@ fn raw_data(vector: &Value) -> Vec<u8> {
 
 pub(super) fn sign(unsigned: &Unsigned, key: &Key) -> Result<Signed, SealError> {
     let raw_data = unsigned.raw_data().unwrap();
-    complete(unsigned, raw_data.clone(), signed(raw_data, key))
+    let (signature, digest) = signed(raw_data.clone(), key);
+    complete(unsigned, raw_data, &signature, digest)
 }
 
 /// Signs as a client has to, whatever the transaction is.

@@ -1,7 +1,7 @@
-//! The billing call tried for a batch before it is signed, on either family of chains: what a run
-//! says of each charge, and who is to blame when it fails as a whole.
+//! The billing call simulated for a batch before it is signed, on either family of chains: the verdict of a run on
+//! each charge, and the culprits when it fails as a whole.
 //!
-//! Knows no node: an adapter runs the call, and says what became of it.
+//! Knows no node: an adapter runs the call, and returns its ending.
 
 mod probe;
 
@@ -77,8 +77,17 @@ pub(super) trait Simulator: Sync {
     /// Returns the number of runs that the node may be asked for at once.
     fn at_once(&self) -> usize;
 
-    /// Runs the call for the charges at `places`; what it uses matters only if `measured`.
-    async fn run(&self, places: &Group, measured: bool) -> Result<Simulated, ChainError>;
+    /// Runs the call for the charges at `places`.
+    async fn run(&self, places: &Group, measure: Measure) -> Result<Simulated, ChainError>;
+}
+
+/// The results of a run that matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// The answer, and the gas or energy that the call used.
+    Usage,
+    /// The answer alone.
+    Answer,
 }
 
 /// The charges that a call can be made for.
@@ -217,7 +226,8 @@ async fn try_all<R: Simulator>(
 ) -> Result<Vec<(Group, Simulated, bool)>, ChainError> {
     let tries = groups.into_iter().enumerate().map(|(index, group)| async move {
         let first = index == 0;
-        let ran = runner.run(&group, measured && first).await?;
+        let measure = if measured && first { Measure::Usage } else { Measure::Answer };
+        let ran = runner.run(&group, measure).await?;
         Ok((group, ran, first))
     });
     stream::iter(tries).buffered(runner.at_once()).try_collect().await

@@ -45,10 +45,10 @@ fn profile(chain: &ChainConfig) -> Profile {
     Profile::parse(chain.family.billing(), chain.family.family()).unwrap()
 }
 
-fn desk_of(byte: &str, chain: &ChainConfig) -> Desk {
+fn desk_of(byte: &str, chain: &ChainConfig) -> TransactionJudge {
     let source = KeySource::Env { json_or_hex: byte.repeat(32).into(), platform_chain_id: 139 };
     let key = source.load("chains.139.key", TestKeys::Allowed).unwrap();
-    Desk::new(
+    TransactionJudge::new(
         chain,
         Arc::new(profile(chain)),
         key,
@@ -56,7 +56,7 @@ fn desk_of(byte: &str, chain: &ChainConfig) -> Desk {
     )
 }
 
-fn desk(family: Family) -> Desk {
+fn desk(family: Family) -> TransactionJudge {
     desk_of("09", &chain(family, CALL, CONTRACT))
 }
 
@@ -74,7 +74,7 @@ fn charge(n: u8, amount: u64, payee: Address) -> Charge {
 }
 
 /// The call, with this deadline.
-fn call(desk: &Desk, charges: &[Charge], deadline: u64) -> Vec<u8> {
+fn call(desk: &TransactionJudge, charges: &[Charge], deadline: u64) -> Vec<u8> {
     desk.profile.encode(charges, &Computed { deadline, signer: desk.address() }).unwrap()
 }
 
@@ -114,7 +114,7 @@ impl Made {
         }
     }
 
-    fn bytes(&self, desk: &Desk) -> Vec<u8> {
+    fn bytes(&self, desk: &TransactionJudge) -> Vec<u8> {
         match desk.policy.family {
             Family::Evm => self.evm().encoded_for_signing(),
             Family::Tvm => self.tron(desk.address()).raw_data().unwrap(),
@@ -122,7 +122,7 @@ impl Made {
     }
 
     /// As it goes on the wire, signed by what the desk signs with.
-    fn signed(&self, desk: &Desk, signature: &Signature) -> Vec<u8> {
+    fn signed(&self, desk: &TransactionJudge, signature: &Signature) -> Vec<u8> {
         match desk.policy.family {
             Family::Evm => TxEnvelope::from(self.evm().into_signed(*signature)).encoded_2718(),
             Family::Tvm => {
@@ -137,7 +137,7 @@ fn made(data: Vec<u8>) -> Made {
     Made { to: CONTRACT, nonce: 7, data, price: 30_000_000 }
 }
 
-fn told(desk: &Desk, question: &KeyQuestion) -> Result<Signature, String> {
+fn told(desk: &TransactionJudge, question: &KeyQuestion) -> Result<Signature, String> {
     desk.answer(question).unwrap().map_err(|why| match why {
         NotSigned::Refused(refusal) => refusal.rule,
         NotSigned::Failed(why) => why.to_string(),
@@ -157,13 +157,13 @@ fn meant<'a>(items: &'a [Item], tokens: &'a [Address]) -> Meant<'a> {
 }
 
 /// Asks for a signature of a new batch that is said to be of these charges.
-fn bill(desk: &Desk, made: &Made, charges: &[Charge]) -> Result<Signature, String> {
+fn bill(desk: &TransactionJudge, made: &Made, charges: &[Charge]) -> Result<Signature, String> {
     let items: Vec<Item> = charges.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = charges.iter().map(|charge| charge.token).collect();
     told(desk, &KeyQuestion::of(&made.bytes(desk), &meant(&items, &tokens)).unwrap())
 }
 
-fn again(desk: &Desk, made: &Made, earlier: &[u8]) -> Result<Signature, String> {
+fn again(desk: &TransactionJudge, made: &Made, earlier: &[u8]) -> Result<Signature, String> {
     told(
         desk,
         &KeyQuestion::Again(SignAgain { bytes: made.bytes(desk), earlier: earlier.to_vec() }),

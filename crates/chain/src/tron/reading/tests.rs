@@ -1,19 +1,12 @@
-//! What counts as complete, and which transactions are ours.
+//! When a reading is complete, and what fits into it.
 
-use super::super::transaction::{RefBlock, Unsigned};
+use super::super::account_scan::SLOT_MS;
 use super::*;
-use alloy::primitives::keccak256;
-use billing::Family;
-use config::BillingConfig;
-use contract::Profile;
-use std::sync::Arc;
-use std::time::Duration;
+use alloy::primitives::B256;
+use billing::{BlockRef, Landed};
 
 const FIRST: u64 = 500;
 const BEGAN: u64 = 1_000_000_000;
-const ME: Address = Address::repeat_byte(0x51);
-const CONTRACT: Address = Address::repeat_byte(0xC0);
-
 fn id(number: u64) -> B256 {
     let mut id = B256::repeat_byte(7);
     id[..8].copy_from_slice(&number.to_be_bytes());
@@ -78,43 +71,6 @@ fn what_is_learnt_is_not_found_again() {
     assert_eq!(reading.so_far().read, read);
 }
 
-fn profiles() -> KnownProfiles {
-    let text = |text: &str| text.to_owned();
-    let config = BillingConfig {
-        call: text("collect(uint64 subscribeId, uint64 planId, bytes32 userHash)"),
-        lookup: None,
-        charged: Some(text("event Charged(uint64 subscribeId)")),
-        skipped: None,
-        constants: [(text("amount"), text("9"))].into(),
-        reasons: [].into(),
-        period: None,
-        deadline: Duration::from_mins(1),
-        guard: Duration::from_mins(1),
-    };
-    let profile = Profile::parse(&config, Family::Tvm).unwrap();
-    KnownProfiles::of(Family::Tvm, CONTRACT, Arc::new(profile))
-}
-
-#[test]
-fn what_succeeded_without_logs_may_have_charged_somebody_through_whatever_contract() {
-    let (profiles, elsewhere) = (profiles(), Address::repeat_byte(0xCA));
-    let without = |to, data: &[u8], succeeded| without_logs(&profiles, (to, data), succeeded);
-    assert_eq!(without(elsewhere, &[1, 2, 3], true), Err(Opaque), "it may have passed the call on");
-    assert_eq!(without(CONTRACT, &[1, 2, 3], true), Err(Opaque));
-    for to in [CONTRACT, elsewhere] {
-        assert_eq!(without(to, &[1, 2, 3], false), Ok(ForeignEffect::Other));
-    }
-    let words = [[0; 31].as_slice(), &[5], &[0; 31], &[3], &[1; 32]].concat();
-    let call = [&keccak256("collect(uint64,uint64,bytes32)")[..4], &words].concat();
-    let told = without(CONTRACT, &call, true);
-    let unproven = vec![ItemOutcome::Unproven];
-    assert!(
-        matches!(&told, Ok(ForeignEffect::Billed { execution: Execution::Succeeded(outcomes), .. })
-            if *outcomes == unproven),
-        "{told:?}"
-    );
-}
-
 #[test]
 fn no_more_is_read_than_is_irrevocable_or_than_one_call_may() {
     let reading = Reading::after(&block(FIRST), u64::MAX);
@@ -133,37 +89,4 @@ fn a_gap_and_another_chain_prove_nothing() {
     assert_eq!(reading.read(&earlier, vec![]), Err(Misfit::Link));
     assert_eq!(reading.so_far().found, vec![]);
     reading.read(&block(FIRST + 1), vec![]).unwrap();
-}
-
-/// What we sign.
-fn raw(owner: Address) -> Raw {
-    let unsigned = Unsigned {
-        owner,
-        contract: CONTRACT,
-        data: vec![1, 2, 3],
-        ref_block: RefBlock::to(id(FIRST)),
-        expiration_ms: 2,
-        timestamp_ms: 1,
-        fee_limit: 3,
-    };
-    Raw::decode(unsigned.raw_data().unwrap().as_slice()).unwrap()
-}
-
-#[test]
-fn a_call_of_ours_is_recognised_also_with_what_we_would_never_sign() {
-    let call = Some(OwnCall { to: CONTRACT, data: vec![1, 2, 3], expires_ms: 2 });
-    assert_eq!(call_by(ME, &raw(ME).encode_to_vec()), call);
-    assert_eq!(call_by(ME, &raw(Address::repeat_byte(1)).encode_to_vec()), None);
-    let memo = Raw { data: b"memo".to_vec(), ..raw(ME) };
-    assert_eq!(call_by(ME, &memo.encode_to_vec()), call);
-    let mut permitted = raw(ME);
-    permitted.contract[0].permission_id = 2;
-    assert_eq!(call_by(ME, &permitted.encode_to_vec()), call);
-    // Field 20, which no message of ours has.
-    let unknown = [raw(ME).encode_to_vec(), vec![0xA0, 0x01, 0x01]].concat();
-    assert_eq!(call_by(ME, &unknown), call);
-    let mut transfer = raw(ME);
-    transfer.contract[0].kind = 1;
-    assert_eq!(call_by(ME, &transfer.encode_to_vec()), None, "it moves coins, and calls nobody");
-    assert_eq!(call_by(ME, b"no transaction"), None);
 }

@@ -4,6 +4,17 @@ use super::Profile;
 use alloy::primitives::{Address, Log};
 use billing::{Execution, ForeignEffect, Item, Opaque, Undecodable};
 
+/// A transaction in a final block that the journal does not know.
+#[derive(Clone, Copy, Debug)]
+pub struct FinalTx<'a> {
+    /// The called address and the calldata; none if the transaction made a contract.
+    pub call: Option<(Address, &'a [u8])>,
+    /// True if the transaction succeeded.
+    pub succeeded: bool,
+    /// The logs of the transaction's contracts.
+    pub logs: &'a [Log],
+}
+
 impl Profile {
     /// Returns true if a call was to charge just these items, in this order, as far as it tells.
     pub fn names(&self, calldata: &[u8], items: &[Item]) -> bool {
@@ -12,15 +23,9 @@ impl Profile {
         })
     }
 
-    /// Returns what a transaction in a final block did: `call` is the called address and the calldata, none if the
-    /// transaction made a contract.
-    pub fn effect(
-        &self,
-        contract: Address,
-        call: Option<(Address, &[u8])>,
-        succeeded: bool,
-        logs: &[Log],
-    ) -> Result<ForeignEffect, Opaque> {
+    /// Returns the effect of a transaction on the charges through `contract`.
+    pub fn effect(&self, contract: Address, tx: FinalTx<'_>) -> Result<ForeignEffect, Opaque> {
+        let FinalTx { call, succeeded, logs } = tx;
         let told = self.tells_of_charges(contract, logs);
         let touches = || logs.iter().any(|log| log.address == contract);
         let carries = call.is_none_or(|(_, input)| !input.is_empty());

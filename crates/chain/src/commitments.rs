@@ -1,10 +1,10 @@
 //! The possible cost of transactions that no block holds yet: signed ones, by their place in the lane, and those
-//! that are being drafted. Together they never promise more than the account holds.
+//! that are being drafted. Together they never commit more than the account holds.
 //!
 //! The ledger is the same for both families. They differ in what pays for a transaction, and in how it
-//! is known that one is paid: that is [`Means`].
+//! is known that one is paid: that is [`Funds`].
 
-use super::{ChainError, Payer, Purse, Unanswered};
+use super::{Budget, ChainError, Payer, Unanswered};
 use alloy::primitives::U256;
 use parking_lot::Mutex;
 use std::cmp::Reverse;
@@ -13,8 +13,8 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-/// The account's means at one moment, as one node tells them.
-pub(super) trait Means {
+/// The account's funds at one moment, as one node tells them.
+pub(super) trait Funds {
     /// The possible cost of one transaction.
     type Cost: Copy + fmt::Debug;
 
@@ -28,7 +28,7 @@ pub(super) trait Means {
 
 /// The ledger of all that is open.
 #[derive(Debug)]
-pub(super) struct Promises<C> {
+pub(super) struct Commitments<C> {
     payer: Payer,
     open: Mutex<Ledger<C>>,
 }
@@ -41,7 +41,7 @@ struct Ledger<C> {
     next_draft: u64,
 }
 
-impl<C> Promises<C> {
+impl<C> Commitments<C> {
     /// Nothing yet, of an account.
     pub(super) fn of_account(payer: Payer) -> Self {
         let (signed, drafts) = (BTreeMap::new(), BTreeMap::new());
@@ -49,7 +49,7 @@ impl<C> Promises<C> {
     }
 }
 
-impl<C: Copy> Promises<C> {
+impl<C: Copy> Commitments<C> {
     /// Returns the cost noted for a place.
     pub(super) fn at(&self, position: u64) -> Option<C> {
         self.open.lock().signed.get(&position).copied()
@@ -75,93 +75,95 @@ impl<C: Copy> Promises<C> {
 
     /// Returns the amount that the account can pay beside all that is open and drafted, and the cost of `ordinary`
     /// to it: as `needed` of the holdings bear out, or else by the poorest holding. None without holdings.
-    pub(super) fn purse<H>(&self, ordinary: C, holdings: &[H], needed: usize) -> Option<Purse>
+    pub(super) fn budget<H>(&self, ordinary: C, holdings: &[H], needed: usize) -> Option<Budget>
     where
-        H: Means<Cost = C>,
+        H: Funds<Cost = C>,
     {
-        self.open.lock().purse(self.payer, (ordinary, None), holdings, needed)
+        self.open.lock().budget(self.payer, ordinary, None, holdings, needed)
     }
 
-    /// Sets money aside for a transaction that is drafted, if the account can pay for it beside all
-    /// that is open and drafted; but for what the place may cost so far that it is drafted for, if it
-    /// is another attempt whose earlier ones cost nothing any more.
+    /// Sets money aside for a transaction that is drafted, if the account can pay for it beside all that is open and
+    /// drafted. If the transaction is another attempt for the place `instead`, whose earlier attempts cost nothing any
+    /// more, the cost noted for that place does not count.
     pub(super) fn reserve<H>(
         self: &Arc<Self>,
-        (cost, instead): (C, Option<u64>),
+        cost: C,
+        instead: Option<u64>,
         holdings: &[H],
         needed: usize,
-    ) -> Result<SetAside<C>, ChainError>
+    ) -> Result<Reservation<C>, ChainError>
     where
-        H: Means<Cost = C>,
+        H: Funds<Cost = C>,
     {
         let mut open = self.open.lock();
-        let purse = open.purse(self.payer, (cost, instead), holdings, needed);
-        let purse = purse.ok_or(Unanswered::NoBalance)?;
-        if purse.pays().is_err() {
-            let Purse { holds, in_flight, ordinary, payer } = purse;
+        let budget = open.budget(self.payer, cost, instead, holdings, needed);
+        let budget = budget.ok_or(Unanswered::NoBalance)?;
+        if budget.pays().is_err() {
+            let Budget { holds, in_flight, ordinary, payer } = budget;
             let need = in_flight.saturating_add(ordinary);
             return Err(ChainError::GasFunds { have: holds, need, payer });
         }
         let draft = open.next_draft;
         open.next_draft = draft.wrapping_add(1);
         open.drafts.insert(draft, cost);
-        Ok(SetAside { promises: Arc::clone(self), draft })
+        Ok(Reservation { commitments: Arc::clone(self), draft })
     }
 }
 
 impl<C: Copy> Ledger<C> {
-    fn purse<H>(
+    fn budget<H>(
         &self,
         payer: Payer,
-        (cost, instead): (C, Option<u64>),
+        cost: C,
+        instead: Option<u64>,
         holdings: &[H],
         needed: usize,
-    ) -> Option<Purse>
+    ) -> Option<Budget>
     where
-        H: Means<Cost = C>,
+        H: Funds<Cost = C>,
     {
         let mut signed = self.signed.clone();
         signed.retain(|position, _| Some(*position) != instead);
         let mut drafts: Vec<C> = self.drafts.values().copied().collect();
         let before: Vec<U256> = holdings.iter().map(|one| one.owes(&signed, &drafts)).collect();
         drafts.push(cost);
-        let mut purses: Vec<Purse> = holdings
+        let mut budgets: Vec<Budget> = holdings
             .iter()
             .zip(before)
-            .map(|(one, in_flight)| Purse {
+            .map(|(one, in_flight)| Budget {
                 holds: one.holds(),
                 in_flight,
                 ordinary: one.owes(&signed, &drafts).saturating_sub(in_flight),
                 payer,
             })
             .collect();
-        purses.sort_by_key(|purse| {
-            let owes = purse.in_flight.saturating_add(purse.ordinary);
-            Reverse((purse.holds.saturating_sub(owes), Reverse(owes.saturating_sub(purse.holds))))
+        budgets.sort_by_key(|budget| {
+            let owes = budget.in_flight.saturating_add(budget.ordinary);
+            Reverse((budget.holds.saturating_sub(owes), Reverse(owes.saturating_sub(budget.holds))))
         });
-        purses.get(needed.saturating_sub(1)).or(purses.last()).copied()
+        budgets.get(needed.saturating_sub(1)).or(budgets.last()).copied()
     }
 }
 
 /// Money that is set aside for a draft, until the draft is dropped or has become a signed transaction.
 #[derive(Debug)]
-pub(super) struct SetAside<C> {
-    promises: Arc<Promises<C>>,
+pub(super) struct Reservation<C> {
+    commitments: Arc<Commitments<C>>,
     draft: u64,
 }
 
-impl<C: Copy> SetAside<C> {
+impl<C: Copy> Reservation<C> {
     /// The draft is signed: from now on its place in the lane is what it may cost.
     pub(super) fn signed(&self, position: u64, cost: impl FnOnce(Option<C>) -> C) {
-        let mut open = self.promises.open.lock();
+        let mut open = self.commitments.open.lock();
         let cost = cost(open.signed.get(&position).copied());
         open.signed.insert(position, cost);
         open.drafts.remove(&self.draft);
     }
 }
 
-impl<C> Drop for SetAside<C> {
+impl<C> Drop for Reservation<C> {
     fn drop(&mut self) {
-        self.promises.open.lock().drafts.remove(&self.draft);
+        self.commitments.open.lock().drafts.remove(&self.draft);
     }
 }

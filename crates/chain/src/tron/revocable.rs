@@ -1,10 +1,12 @@
 //! The account's acts that are not irrevocable yet, as each node tells by itself: calls in its newest blocks, and
 //! in its pool. One node that tells of a call is enough: the call was signed with the account's key.
 
-use super::TronChain;
+use super::access::Access;
+use super::foreign_calls::{OwnCall, call_by};
 use super::head::TronHead;
-use super::observe::{TronLook, newest_of};
-use super::recall::{OwnCall, call_by};
+use super::head_watch::HeadWatch;
+use super::horizon::SigningHorizon;
+use super::node_look::{TronLook, newest_of};
 use crate::{ChainError, RevocableCall, RevocableCalls, Unanswered};
 use ::node::NodeId;
 use alloy::primitives::B256;
@@ -12,7 +14,9 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::successors;
-use tron_node::{BlockPoint, MissingBlock, Side, TronBlock};
+use std::sync::Arc;
+use tokio::sync::Mutex;
+use tron_node::{BlockPoint, BlockReader, MissingBlock, Side, TronBlock};
 use tron_primitives::block::ProvenBlock;
 
 /// Highest number of blocks read since the last that was read. If there are more, irrevocable blocks tell of the
@@ -36,7 +40,7 @@ const KEPT: usize = 8_192;
 
 /// The blocks and pools read of nodes.
 #[derive(Debug, Default)]
-pub(super) struct NewestBlocks {
+struct NewestBlocks {
     read: BTreeMap<NodeId, NewestRead>,
     /// Transactions in pools that are none of ours.
     others: BTreeSet<B256>,
@@ -88,88 +92,113 @@ impl NewestRead {
 
 /// The answers of one node.
 struct NodeTold {
-    young: RevocableCalls,
+    calls: RevocableCalls,
     read: NewestRead,
     others: Vec<B256>,
 }
 
-impl TronChain {
+/// Reads the account's acts that can still be undone.
+#[derive(Debug)]
+pub(super) struct RevocableScan {
+    access: Access,
+    head: Arc<HeadWatch>,
+    reader: Arc<BlockReader>,
+    horizon: Arc<SigningHorizon>,
+    /// Held while the newest blocks and pools are read.
+    newest: Mutex<NewestBlocks>,
+}
+
+impl RevocableScan {
+    /// Nothing was read yet.
+    pub(super) fn of(
+        access: Access,
+        head: Arc<HeadWatch>,
+        reader: Arc<BlockReader>,
+        horizon: Arc<SigningHorizon>,
+    ) -> Self {
+        Self { access, head, reader, horizon, newest: Mutex::default() }
+    }
+
     /// Collects the calls that every fit node tells of. Pools are asked for all but `ours`; if `ours` is none,
     /// pools are not asked.
-    pub(super) async fn young_calls(
+    pub(super) async fn calls(
         &self,
         ours: Option<&BTreeSet<B256>>,
     ) -> Result<RevocableCalls, ChainError> {
-        let head = self.current().await?;
+        let head = self.head.current().await?;
         // From the first look on it is known what was signed before this process began.
-        self.dead_after(&head);
-        let mut state = self.newest_blocks.lock().await;
+        self.horizon.at_start(&head);
+        let mut state = self.newest.lock().await;
         let NewestBlocks { read, others } = &*state;
-        let asked = self.parts.fleet.fit().into_iter();
+        let asked = self.access.fleet.fit().into_iter();
         let asked = asked.map(async |node| {
             let read = read.get(&node).cloned();
-            (node, self.young_at(node, &head, read, (ours, others)).await)
+            (node, self.calls_at(node, &head, read, ours, others).await)
         });
         let told = join_all(asked).await;
-        let mut young = RevocableCalls::default();
+        let mut all = RevocableCalls::default();
         for (node, told) in told {
-            let NodeTold { young: here, read, others } = match told {
+            let NodeTold { calls: here, read, others } = match told {
                 Ok(told) => told,
                 // The calls that the other nodes tell of are known all the same.
                 Err(error) => {
-                    young.unread.get_or_insert(error);
+                    all.unread.get_or_insert(error);
                     continue;
                 }
             };
-            young.calls.extend(here.calls);
-            young.untold |= here.untold;
+            all.calls.extend(here.calls);
+            all.untold |= here.untold;
             state.read.insert(node, read);
             state.others.extend(others);
         }
         while state.others.len() > KEPT {
             state.others.pop_first();
         }
-        Ok(young)
+        Ok(all)
     }
 
-    async fn young_at(
+    /// Reads one node on from `read`. Transactions of its pool that are `ours`, or known to be others', are not asked
+    /// for.
+    async fn calls_at(
         &self,
         node: NodeId,
         head: &TronHead,
         read: Option<NewestRead>,
-        (ours, others): (Option<&BTreeSet<B256>>, &BTreeSet<B256>),
+        ours: Option<&BTreeSet<B256>>,
+        others: &BTreeSet<B256>,
     ) -> Result<NodeTold, ChainError> {
         let mut read = read.unwrap_or_else(|| NewestRead::after(&head.solid));
         let unread = || ChainError::from(Unanswered::Unread(head.newest.number));
-        let TronLook { newest, used_ms, .. } = head.told_by(node).ok_or_else(unread)?;
+        let TronLook { newest, used_ms, .. } = head.look_of(node).ok_or_else(unread)?;
         // A use of the account in a block bears the time of the block before.
         if *used_ms < read.last.time_ms {
-            let young =
+            let calls =
                 RevocableCalls { calls: read.tell(&head.solid), ..RevocableCalls::default() };
             read.nothing_since(&head.solid);
-            return Ok(NodeTold { young, read, others: Vec::new() });
+            return Ok(NodeTold { calls, read, others: Vec::new() });
         }
         let (mut pool, mut newest) = (PoolTold::default(), newest.clone());
         if let Some(ours) = ours.filter(|_| *used_ms >= newest.time_ms) {
-            pool = self.pool_of(node, head, (ours, others)).await;
+            pool = self.pool_of(node, head, ours, others).await;
             // Asked after the pool: what has left it meanwhile is in a block up to this one.
-            newest = newest_of(self.api_of(node), Side::Full).await?;
+            newest = newest_of(self.access.api_of(node), Side::Full).await?;
         }
-        let mut read = self.read_up_to(node, &newest, (read, head)).await?;
-        let mut young = RevocableCalls { calls: pool.calls, untold: pool.untold, unread: None };
-        young.calls.extend(read.tell(&head.solid));
-        Ok(NodeTold { young, read, others: pool.others })
+        let mut read = self.read_up_to(node, &newest, read, head).await?;
+        let mut calls = RevocableCalls { calls: pool.calls, untold: pool.untold, unread: None };
+        calls.calls.extend(read.tell(&head.solid));
+        Ok(NodeTold { calls, read, others: pool.others })
     }
 
     async fn read_up_to(
         &self,
         node: NodeId,
         newest: &TronBlock,
-        (read, head): (NewestRead, &TronHead),
+        read: NewestRead,
+        head: &TronHead,
     ) -> Result<NewestRead, ChainError> {
         for read in [read.on_another_fork(), read].into_iter().rev() {
             if read.leads_to(newest)
-                && let Some(read) = self.read_newer(node, newest, (read, head)).await?
+                && let Some(read) = self.read_newer(node, newest, read, head).await?
             {
                 return Ok(read);
             }
@@ -177,15 +206,16 @@ impl TronChain {
         // Too long ago.
         let anew = NewestRead::after(&head.solid);
         let unread = || Unanswered::Unread(newest.number).into();
-        self.read_newer(node, newest, (anew, head)).await?.ok_or_else(unread)
+        self.read_newer(node, newest, anew, head).await?.ok_or_else(unread)
     }
 
-    /// Reads on up to `newest`; none where the blocks do not follow what was read.
+    /// Reads on up to `newest`; none if the blocks do not follow those that were read.
     async fn read_newer(
         &self,
         node: NodeId,
         newest: &TronBlock,
-        (mut read, head): (NewestRead, &TronHead),
+        mut read: NewestRead,
+        head: &TronHead,
     ) -> Result<Option<NewestRead>, ChainError> {
         let (first, end) = (read.last.number.saturating_add(1), newest.number.saturating_add(1));
         let starts = successors(Some(first), |start| start.checked_add(RANGE));
@@ -207,8 +237,8 @@ impl TronChain {
         for proven in blocks {
             let Ok(last) = read.last.followed_by(&TronBlock::from(proven)) else { return false };
             for one in proven.transactions() {
-                if let Some(call) = call_by(self.account.facts.signer, one.raw_data()) {
-                    read.calls.push((last.number, self.young_call(one.id(), &call, head)));
+                if let Some(call) = call_by(self.access.signer(), one.raw_data()) {
+                    read.calls.push((last.number, self.revocable(one.id(), &call, head)));
                 }
             }
             read.last = last;
@@ -216,9 +246,10 @@ impl TronChain {
         true
     }
 
-    fn young_call(&self, hash: B256, call: &OwnCall, head: &TronHead) -> RevocableCall {
-        let bills = self.account.profiles.bills_through(call.to);
-        let rival_until_ms = Some(call.expires_ms).filter(|ms| *ms > self.dead_after(head));
+    fn revocable(&self, hash: B256, call: &OwnCall, head: &TronHead) -> RevocableCall {
+        let bills = self.access.account.profiles.bills_through(call.to);
+        let dead_after = self.horizon.at_start(head);
+        let rival_until_ms = Some(call.expires_ms).filter(|ms| *ms > dead_after);
         RevocableCall { hash, bills, rival_until_ms }
     }
 
@@ -227,9 +258,10 @@ impl TronChain {
         &self,
         node: NodeId,
         head: &TronHead,
-        (ours, others): (&BTreeSet<B256>, &BTreeSet<B256>),
+        ours: &BTreeSet<B256>,
+        others: &BTreeSet<B256>,
     ) -> PoolTold {
-        let api = self.api_of(node);
+        let api = self.access.api_of(node);
         let Ok(waiting) = api.pool().await else { return PoolTold::UNTOLD };
         let news = |id: &B256| !ours.contains(id) && !others.contains(id);
         let mut pool = PoolTold::default();
@@ -243,9 +275,9 @@ impl TronChain {
                 Err(_) => pool.untold = true,
                 // It has left the pool: if that was for a block, the block is read.
                 Ok(None) => {}
-                Ok(Some(raw)) => match call_by(self.account.facts.signer, &raw) {
+                Ok(Some(raw)) => match call_by(self.access.signer(), &raw) {
                     Some(call) if call.expires_ms > head.solid.time_ms => {
-                        pool.calls.push(self.young_call(id, &call, head));
+                        pool.calls.push(self.revocable(id, &call, head));
                     }
                     Some(_) | None => pool.others.push(id),
                 },

@@ -2,9 +2,10 @@
 //! nothing. If that read does not tell everything, the rest is read in calls of Multicall3 if there is one, else
 //! one by one.
 
-use super::TronChain;
-use super::calls::TRIES;
-use super::observe::Deployed;
+use super::access::{Access, TRIES};
+use super::head_watch::HeadWatch;
+use super::node_facts::Deployed;
+use crate::confirm::two_alike;
 use crate::reads::{
     Answers, FundsReads, LookupReads, READER, Read, aggregated, answers, pack, unpack,
 };
@@ -14,6 +15,8 @@ use alloy::primitives::{Address, Bytes};
 use billing::{Admitted, Charge, Funds};
 use contract::Looked;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use tron_node::{Api, CALLS_AT_ONCE, CallRan};
@@ -74,7 +77,7 @@ impl Halved for LookupReads {
     }
 
     fn answers(&self, output: &[u8]) -> Option<Vec<Option<Bytes>>> {
-        let told = unpack(output, false, self, &FundsReads::of(&[], Address::ZERO));
+        let told = unpack(output, None, self, &FundsReads::of(&[], Address::ZERO));
         told.map(|told| told.lookups)
     }
 }
@@ -91,7 +94,7 @@ impl Halved for FundsReads {
     }
 
     fn answers(&self, output: &[u8]) -> Option<Vec<Option<Funds>>> {
-        let told = unpack(output, false, &LookupReads::none(Address::ZERO), self);
+        let told = unpack(output, None, &LookupReads::none(Address::ZERO), self);
         told.map(|told| told.funds)
     }
 }
@@ -100,20 +103,50 @@ fn creation_code(input: Vec<u8>) -> Vec<u8> {
     [READER.to_vec(), input].concat()
 }
 
-impl TronChain {
-    /// Asks the profile's lookup for every entry. None where the contract knows none, where its
-    /// lookup reverts, and where the entry cannot be asked about.
-    pub(super) async fn look_up(
+/// Reads many things at once on behalf of the account.
+#[derive(Debug)]
+pub(super) struct BatchReads {
+    access: Access,
+    head: Arc<HeadWatch>,
+    /// The time when a node last refused to run creation code; none if no node has refused.
+    undeployed: Mutex<Option<Instant>>,
+}
+
+impl BatchReads {
+    /// No node has refused to run creation code yet.
+    pub(super) fn of(access: Access, head: Arc<HeadWatch>) -> Self {
+        Self { access, head, undeployed: Mutex::default() }
+    }
+
+    /// Asks the profile's lookup about every entry. The lookup may supply the period, and with the period what is
+    /// claimed, so two providers have to say the same even where nothing is refused.
+    pub(super) async fn lookup(
+        &self,
+        entries: &[Admitted],
+    ) -> Result<Vec<Option<Looked>>, ChainError> {
+        let fleet = &self.access.fleet;
+        if fleet.is_alone() {
+            return self.look_up(self.access.api(), entries).await;
+        }
+        self.head.current().await?;
+        let run = |id| (id, self.look_up(self.access.api_of(id), entries));
+        let runs = self.access.second_opinions()?.into_iter().map(run).collect();
+        two_alike(fleet, runs, Clone::clone).await
+    }
+
+    /// The same by one node's word. None if the contract knows no such entry, if its lookup reverts, or if the entry
+    /// cannot be asked about.
+    async fn look_up(
         &self,
         api: Api<'_>,
         entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
-        let known = self.ready().await?;
-        let profile = &self.account.profile;
-        let asked = LookupReads::of(profile, self.account.facts.contract, entries);
+        let known = self.head.ready().await?;
+        let profile = &self.access.account.profile;
+        let asked = LookupReads::of(profile, self.access.contract(), entries);
         let answers = match self.read_at_once(api, &asked).await? {
             Some(answers) => answers,
-            None => self.read_all(api, known, &asked.reads(), self.parts.config.chunk).await?,
+            None => self.read_all(api, known, &asked.reads(), self.access.config.chunk).await?,
         };
         Ok(asked.looked(profile, answers))
     }
@@ -126,18 +159,20 @@ impl TronChain {
         known: Deployed,
         charges: &[Charge],
     ) -> Result<Vec<Option<Funds>>, ChainError> {
-        let asked = FundsReads::of(charges, self.account.facts.contract);
+        let asked = FundsReads::of(charges, self.access.contract());
         if let Some(told) = self.read_at_once(api, &asked).await? {
             return Ok(asked.funds(charges, &told));
         }
-        let chunk = self.parts.config.chunk.saturating_mul(READS_OF_FUNDS);
+        let chunk = self.access.config.chunk.saturating_mul(READS_OF_FUNDS);
         let answers = self.read_all(api, known, &asked.reads(), chunk).await?;
         Ok(asked.read(charges, &answers))
     }
 
+    /// Reads the units of a token.
     pub(super) async fn units_of(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
-        let (known, chunk) = (self.ready().await?, self.parts.config.chunk);
-        let answers = self.read_all(self.api(), known, &TokenUnits::reads(token), chunk).await?;
+        let known = self.head.ready().await?;
+        let (api, chunk) = (self.access.api(), self.access.config.chunk);
+        let answers = self.read_all(api, known, &TokenUnits::reads(token), chunk).await?;
         Ok(TokenUnits::of(answers))
     }
 
@@ -156,8 +191,8 @@ impl TronChain {
         if refused.is_some_and(|at| at.elapsed() < ASK_AGAIN) {
             return Ok(None);
         }
-        let contract = self.account.facts.contract;
-        let first = self.read_deployless(api, &asked.code(contract)).await;
+        let contract = self.access.contract();
+        let first = self.access.read_deployless(api, &asked.code(contract)).await;
         let (mut all, mut left) = (Vec::new(), Vec::new());
         if matches!(first, Ok(CallRan::Failed(_)) | Err(ChainError::Node { .. })) {
             *self.undeployed.lock() = Some(Instant::now());
@@ -168,7 +203,7 @@ impl TronChain {
             BatchRead::Otherwise => return Ok(None),
         }
         while let Some(part) = left.pop() {
-            let said = self.read_deployless(api, &part.code(contract)).await;
+            let said = self.access.read_deployless(api, &part.code(contract)).await;
             match (answered(&part, said)?, part.halves()) {
                 (BatchRead::All(answers), _) => all.extend(answers),
                 (BatchRead::Stopped, Some([first, second])) => left.extend([second, first]),
@@ -185,7 +220,7 @@ impl TronChain {
         reads: &[Read],
         chunk: usize,
     ) -> Result<Answers, ChainError> {
-        let Some(at) = self.parts.config.multicall.filter(|_| known.multicall) else {
+        let Some(at) = self.access.config.multicall.filter(|_| known.multicall) else {
             let alone: Vec<_> = reads.iter().map(|read| self.read_alone(api, read)).collect();
             return stream::iter(alone).buffered(CALLS_AT_ONCE).try_collect().await;
         };
@@ -234,7 +269,7 @@ impl TronChain {
         at: Address,
         reads: &[Read],
     ) -> Result<Option<Answers>, ChainError> {
-        let answer = match self.ask(api, at, &aggregated(reads)).await? {
+        let answer = match self.access.ask(api, at, &aggregated(reads)).await? {
             CallRan::Passed { answer, .. } => answers(&answer, reads.len())
                 .map(Some)
                 .map_err(|answers| OddAnswer::Counted { answers, reads: reads.len() }),
@@ -249,7 +284,7 @@ impl TronChain {
     async fn read_alone(&self, api: Api<'_>, read: &Read) -> Result<Option<Bytes>, ChainError> {
         let mut words = String::new();
         for _ in 0..TRIES {
-            match self.ask(api, read.target, &read.data).await? {
+            match self.access.ask(api, read.target, &read.data).await? {
                 CallRan::Passed { answer, .. } => {
                     return Ok(Some(answer).filter(|a| !a.is_empty()));
                 }

@@ -25,7 +25,7 @@ const MARGIN: Duration = Duration::from_mins(1);
 
 /// One key, and what it signs.
 #[derive(Debug)]
-pub struct Desk {
+pub struct TransactionJudge {
     key: LocalKey,
     policy: Policy,
     profile: Arc<Profile>,
@@ -62,7 +62,7 @@ struct OlderProfiles {
     complete: bool,
 }
 
-impl Desk {
+impl TransactionJudge {
     /// For a key of `chain`, whose contract is called by `profile`.
     pub fn new(
         chain: &ChainConfig,
