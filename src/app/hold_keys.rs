@@ -180,7 +180,12 @@ async fn open(config: &SigningConfig) -> Result<(Manifest, HeldKeys), HoldError>
                 Ok(key) => {
                     let pinned = key.pin();
                     manifest.lacks.extend(pinned.as_ref().err().map(|why| unpinned(&path, why)));
-                    let desk = TransactionJudge::new(chain, Arc::clone(&profile), key, Arc::clone(&ceiling));
+                    let desk = TransactionJudge::new(
+                        chain,
+                        Arc::clone(&profile),
+                        key,
+                        Arc::clone(&ceiling),
+                    );
                     let address = OpenedAs::Address(desk.address().to_vec());
                     (address, Some(HeldKey { desk, _pinned: pinned.ok() }))
                 }

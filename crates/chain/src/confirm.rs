@@ -41,7 +41,7 @@ pub(super) async fn two_alike<C: Client, V, T: PartialEq>(
     runs: Vec<(NodeId, impl Future<Output = Result<V, ChainError>>)>,
     digest: impl Fn(&V) -> T,
 ) -> Result<V, ChainError> {
-    let mut waiting = runs.into_iter().map(named);
+    let mut waiting = runs.into_iter().map(|(id, run)| named(id, run));
     let mut running: FuturesUnordered<_> = waiting.by_ref().take(2).collect();
     let (mut heard, mut verdicts) = (Vec::new(), Vec::new());
     let patience = sleep(PATIENCE);
@@ -83,7 +83,7 @@ fn tell_dissent<C: Client, T: PartialEq>(
     }
 }
 
-async fn named<F: Future>((id, run): (NodeId, F)) -> (NodeId, F::Output) {
+async fn named<F: Future>(id: NodeId, run: F) -> (NodeId, F::Output) {
     (id, run.await)
 }
 

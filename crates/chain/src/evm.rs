@@ -3,62 +3,73 @@
 //! It reads, simulates, drafts, offers and looks. It never takes a nonce by itself, never keeps a
 //! transaction, and never decides what becomes of a charge.
 
+mod access;
 mod aggregate;
-mod before;
 pub mod conclude;
-mod confirm;
 mod delivery;
 mod draft;
+mod drafting;
 mod errors;
+mod fates;
 mod fees;
+mod finality;
 mod gas;
 mod head;
+mod head_watch;
+mod history;
 mod identify;
 mod in_flight;
 mod inspect;
 mod known;
+mod known_nodes;
 mod l1_fee;
-mod look;
 mod milestones;
 mod node;
-mod observe;
+mod node_look;
+mod nonces;
 mod outcomes;
-mod preflight;
 mod reader;
 mod reads;
-mod redraft;
+mod runs;
 mod seal;
 mod simulate;
-mod vitals;
+mod simulation;
+mod spending;
+mod testimony;
+mod tracker;
 mod wire;
 
 use super::account::verify_chain_ids;
-use super::head::KeptHead;
+use super::confirm::can_be_looked_up;
+use super::disputes::Disputes;
+use super::moved::RecordOfNode;
 use super::{
     AccountHistory, Chain, ChainBase, ChainError, Delivery, Draft, Estimate, Finding, HeadExtent,
-    HeadView, MostSent, NonceHistory, NotConnected, Payer, Preflight, Requests, SigningAccount,
-    TokenUnits, TxOnRecord, Vitals,
+    HeadView, NotConnected, Preflight, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
 };
-use ::node::{self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeId, RealChain};
+use ::node::{self as nodes, Dial, Fleet, FleetRules, JsonRpc, RealChain};
+use access::Access;
 use alloy::primitives::{Address, B256};
 use async_trait::async_trait;
-use billing::{Admitted, Attempt, AttemptKind, Charge, PlaceTakers, Sighting, Slot};
+use billing::{Admitted, Attempt, AttemptKind, Charge, Sighting, Slot};
 use config::EvmConfig;
 use contract::Looked;
+use delivery::Broadcaster;
+use drafting::Drafting;
 pub use errors::{known_messages, passing};
+use fates::Fates;
 pub(super) use fees::dearest;
-use gas::ONE_CHARGE;
-use head::EvmHead;
-use in_flight::InFlight;
+use head_watch::HeadWatch;
+use history::History;
+use inspect::Inspection;
 use journal::{Durable, Past};
-use known::EvmNodeFacts;
-use l1_fee::DataFee;
-use look::{LandedIn, Searched};
-use milestones::Milestones;
-use parking_lot::RwLock;
+use nonces::Nonces;
+use reads::Reads;
 pub(super) use seal::{EvmPreimage, signed_cost};
-use std::collections::BTreeMap;
+use simulation::Simulation;
+use spending::Spending;
 use std::sync::Arc;
+use tracker::Tracker;
 
 /// The nodes of an EVM chain, and its configuration.
 #[derive(Clone, Debug)]
@@ -78,60 +89,107 @@ pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, node
     Fleet::dial(dial, &config.rpc, &config.send_only, rules)
 }
 
-/// Returns the record that a node has of a transaction; none where the node does not answer.
-pub(super) async fn on_record(rpc: node::EvmAsker<'_>, hash: B256) -> Option<Option<TxOnRecord>> {
-    let Some(found) = node::receipt(rpc, hash).await.ok()? else { return Some(None) };
+/// Returns a node's word on the record of a transaction; none if the node does not answer.
+pub(super) async fn on_record(rpc: node::EvmAsker<'_>, hash: B256) -> Option<RecordOfNode> {
+    let Some(found) = node::receipt(rpc, hash).await.ok()? else {
+        return Some(RecordOfNode::Missing);
+    };
     let (block, of) = (found.block_number(), found.block_hash);
-    (found.transaction_hash == hash).then_some(Some(TxOnRecord { block, of, logs: found.logs }))
+    let record = TxOnRecord { block, of, logs: found.logs };
+    (found.transaction_hash == hash).then_some(RecordOfNode::Found(record))
 }
 
-/// One account on one EVM chain.
+/// One account on one EVM chain, put together from parts that each own their state.
 #[derive(Debug)]
 pub struct EvmChain {
     base: ChainBase,
-    account: Arc<SigningAccount>,
-    parts: EvmParts,
-    /// The facts known of each node.
-    learnt: RwLock<BTreeMap<NodeId, EvmNodeFacts>>,
-    head: KeptHead<EvmHead>,
-    in_flight: Arc<InFlight>,
-    milestones: Milestones,
-    landed: parking_lot::Mutex<LandedIn>,
-    /// The usage of the last billing that was drafted, or else the usage assumed of the first.
-    last_estimate: parking_lot::Mutex<Estimate>,
-    data_fee: DataFee,
-    searched: parking_lot::Mutex<Searched>,
+    access: Access,
+    /// The watch over the head.
+    head: Arc<HeadWatch>,
+    /// The reads of many things at once.
+    reads: Arc<Reads>,
+    /// The billing call, run without being sent.
+    simulation: Arc<Simulation>,
+    /// The money that open transactions may cost.
+    spending: Arc<Spending>,
+    drafting: Drafting,
+    broadcaster: Broadcaster,
+    /// The look for undecided batches.
+    tracker: Tracker,
+    /// The history of the account.
+    history: History,
 }
 
 impl EvmChain {
-    /// Connects. A node that does not answer is asked again at the next beat; one on another chain
+    /// Connects. A node that does not answer is asked again at the next look; one on another chain
     /// is not used, and when all of them are, that is an error.
     pub async fn connect(account: SigningAccount, parts: EvmParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Eip155(parts.config.eip155_id);
         verify_chain_ids(&account.facts, &parts.fleet, configured).await?;
-        let account = Arc::new(account);
-        let payer = Payer::of(&account.facts);
-        let head = KeptHead::unseen();
+        Ok(Self::of(Arc::new(account), parts))
+    }
+
+    /// Puts the parts together. Nothing is asked yet.
+    fn of(account: Arc<SigningAccount>, parts: EvmParts) -> Self {
+        let EvmParts { fleet, config } = parts;
+        let access = Access { account: Arc::clone(&account), fleet, config };
+        let head = Arc::new(HeadWatch::of(access.clone()));
+        let disputes = Arc::new(Disputes::default());
         let base = ChainBase {
-            account: Arc::clone(&account),
-            nodes: Arc::<Fleet<JsonRpc>>::clone(&parts.fleet),
+            account,
+            nodes: Arc::<Fleet<JsonRpc>>::clone(&access.fleet),
             requests_per_look: Requests::EVM_LOOK,
             heads: head.views(),
-            disputes: Arc::default(),
+            disputes: Arc::clone(&disputes),
         };
-        Ok(Self {
+        let spending = Arc::new(Spending::of(access.clone()));
+        let reads = Arc::new(Reads { access: access.clone(), head: Arc::clone(&head) });
+        let simulation = Arc::new(Simulation {
+            access: access.clone(),
+            head: Arc::clone(&head),
+            spending: Arc::clone(&spending),
+            reads: Arc::clone(&reads),
+        });
+        let drafting = Drafting {
+            access: access.clone(),
+            head: Arc::clone(&head),
+            spending: Arc::clone(&spending),
+            simulation: Arc::clone(&simulation),
+        };
+        let fates = Arc::new(Fates::of(access.clone(), disputes));
+        let history = History {
+            head: Arc::clone(&head),
+            nonces: Nonces { access: access.clone() },
+            fates: Arc::clone(&fates),
+        };
+        let tracker = Tracker {
+            access: access.clone(),
+            head: Arc::clone(&head),
+            fates,
+            spending: Arc::clone(&spending),
+        };
+        let broadcaster = Broadcaster { fleet: Arc::clone(&access.fleet) };
+        Self {
             base,
-            account,
-            parts,
-            learnt: RwLock::default(),
+            access,
             head,
-            in_flight: Arc::new(InFlight::of_account(payer)),
-            milestones: Milestones::default(),
-            landed: parking_lot::Mutex::default(),
-            last_estimate: parking_lot::Mutex::new(ONE_CHARGE),
-            data_fee: DataFee::default(),
-            searched: parking_lot::Mutex::default(),
-        })
+            reads,
+            simulation,
+            spending,
+            drafting,
+            broadcaster,
+            tracker,
+            history,
+        }
+    }
+
+    /// An error if no request could be billed, by the last look at the head.
+    fn could_bill(&self) -> Result<(), ChainError> {
+        let Some(head) = self.head.last() else { return Ok(()) };
+        self.head.was_timely(&head)?;
+        can_be_looked_up(&self.access.fleet, &self.access.account.profile)?;
+        self.head.deployed()?;
+        self.spending.could_bill(&head)
     }
 }
 
@@ -142,46 +200,46 @@ impl Chain for EvmChain {
     }
 
     fn history(&self) -> AccountHistory<'_> {
-        AccountHistory::Nonces(self)
+        AccountHistory::Nonces(&self.history)
     }
 
     fn max_in_flight(&self) -> u64 {
-        let held = self.known().map_or(u64::MAX, |known| known.held_at_once);
-        held.min(self.account.facts.max_in_flight)
+        let held = self.head.known().map_or(u64::MAX, |known| known.held_at_once);
+        held.min(self.access.account.facts.max_in_flight)
     }
 
     fn head_unready(&self) -> Option<ChainError> {
-        self.could_bill(&*self.head.last()?).err()
+        self.could_bill().err()
     }
 
     fn vitals(&self) -> Option<Vitals> {
-        self.vitals_now()
+        self.spending.vitals(&*self.head.last()?)
     }
 
     async fn poll_head(&self, extent: HeadExtent) -> Result<HeadView, ChainError> {
         let head = match extent {
-            HeadExtent::Whole => self.observe().await?,
-            HeadExtent::News => self.follow().await?,
+            HeadExtent::Whole => self.head.observe().await?,
+            HeadExtent::News => self.head.follow().await?,
         };
-        Ok(head.pulse)
+        Ok(head.view)
     }
 
     async fn ask_permission(&self) -> Result<(), ChainError> {
-        self.may_bill_anybody().await
+        self.simulation.ask_permission().await
     }
 
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
-        self.looked_up(entries).await
+        self.reads.lookup(entries).await
     }
 
     async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
-        self.units_of(token).await
+        self.reads.units_of(token).await
     }
 
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
-        let checked = self.check(charges).await;
+        let checked = self.simulation.check(charges).await;
         if checked.is_err() {
-            self.account.note_permission(&checked);
+            self.access.account.note_permission(&checked);
         }
         checked
     }
@@ -191,7 +249,7 @@ impl Chain for EvmChain {
         good: &[Charge],
         estimate: &Estimate,
     ) -> Result<Box<dyn Draft>, ChainError> {
-        Ok(Box::new(self.compose(good, estimate).await?))
+        Ok(Box::new(self.drafting.bill(good, estimate).await?))
     }
 
     async fn redraft(
@@ -199,46 +257,27 @@ impl Chain for EvmChain {
         slot: &Slot<Durable<Attempt>>,
         kind: AttemptKind,
     ) -> Result<Box<dyn Draft>, ChainError> {
-        Ok(Box::new(self.recompose(slot, kind).await?))
+        Ok(Box::new(self.drafting.again(slot, kind).await?))
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
         let signed = &attempt.get().signed;
-        self.in_flight.offered(signed.hash, &signed.raw);
-        self.offer(signed).await
+        self.spending.note_offer(signed);
+        self.broadcaster.offer(signed).await
     }
 
     async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting> {
-        self.sightings(slots).await
+        self.tracker.sightings(slots).await
     }
 
     fn restore_state(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
-        self.account.remember(past.profiles);
+        self.access.account.remember(past.profiles);
         for slot in open {
-            self.in_flight.of(slot);
+            self.spending.place(slot);
         }
     }
 
     async fn inspect(&self) -> Vec<Finding> {
-        self.findings().await
-    }
-}
-
-#[async_trait]
-impl NonceHistory for EvmChain {
-    async fn undenied_sent(&self) -> Result<MostSent, ChainError> {
-        self.undenied_nonce().await
-    }
-
-    async fn most_sent(&self) -> Result<MostSent, ChainError> {
-        self.highest_nonce().await
-    }
-
-    async fn sent_before(&self, at_ms: i64) -> Result<u64, ChainError> {
-        self.nonce_before(at_ms).await
-    }
-
-    async fn foreign_transactions(&self, from: u64, to: u64) -> Result<PlaceTakers, ChainError> {
-        self.learn(from, to).await
+        Inspection { chain: self }.findings().await
     }
 }

@@ -20,6 +20,25 @@ pub struct TxOnRecord {
     pub logs: Vec<Log>,
 }
 
+/// One node's word on the record of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RecordOfNode {
+    /// The node has none.
+    Missing,
+    /// It has this one.
+    Found(TxOnRecord),
+}
+
+impl RecordOfNode {
+    /// Returns the record, if there is one.
+    pub(super) fn found(self) -> Option<TxOnRecord> {
+        match self {
+            Self::Missing => None,
+            Self::Found(record) => Some(record),
+        }
+    }
+}
+
 impl TxOnRecord {
     /// Returns the amount that left each wallet, in base units of each token. Tokens that the billing `contract`
     /// passes on left a wallet before.

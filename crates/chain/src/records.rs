@@ -1,6 +1,6 @@
 //! The nodes' records of transactions that were decided long ago, to hold the ledger against.
 
-use super::moved::TxOnRecord;
+use super::moved::{RecordOfNode, TxOnRecord};
 use super::{evm, tron};
 use ::node::{Dial, Fleet, JsonRpc, NoAgreement};
 use alloy::primitives::B256;
@@ -37,13 +37,14 @@ impl Records {
     /// configured. None where they say that they have none.
     pub async fn on_record(&self, transaction: B256) -> Result<Option<TxOnRecord>, NoAgreement> {
         const ABOUT: &str = "the record of a transaction";
-        match self {
+        let agreed = match self {
             Self::Evm(fleet) => {
                 fleet.agreed(ABOUT, |id| evm::on_record(fleet.only(id), transaction)).await
             }
             Self::Tvm(fleet) => {
                 fleet.agreed(ABOUT, |id| tron::on_record(fleet, id, transaction)).await
             }
-        }
+        };
+        agreed.map(RecordOfNode::found)
     }
 }

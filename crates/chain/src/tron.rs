@@ -40,6 +40,7 @@ use super::account::verify_chain_ids;
 use super::confirm::can_be_looked_up;
 use super::disputes::Disputes;
 use super::head::HeadLook as _;
+use super::moved::RecordOfNode;
 use super::{
     AccountHistory, Chain, ChainBase, ChainError, Delivery, Draft, Estimate, Finding, HeadExtent,
     HeadView, NotConnected, Preflight, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
@@ -86,17 +87,18 @@ impl TronParts {
     }
 }
 
-/// Reads a node's record of a transaction in an irrevocable block; none if the node does not answer.
+/// Returns a node's word on the record of a transaction in an irrevocable block; none if the node does not answer.
 pub(super) async fn on_record(
     fleet: &Fleet<Endpoints>,
     node: NodeId,
     id: B256,
-) -> Option<Option<TxOnRecord>> {
+) -> Option<RecordOfNode> {
     let Some(found) = Api::of(fleet, node).info(Side::Solidity, id).await.ok()? else {
-        return Some(None);
+        return Some(RecordOfNode::Missing);
     };
     let of = B256::from(U256::from(found.block_time_ms));
-    Some(Some(TxOnRecord { block: found.block, of, logs: found.logs }))
+    let record = TxOnRecord { block: found.block, of, logs: found.logs };
+    Some(RecordOfNode::Found(record))
 }
 
 /// One account on one TRON chain, put together from parts that each own their state.

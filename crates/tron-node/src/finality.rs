@@ -1,5 +1,5 @@
-//! Whether a block can still be undone: asked of nodes, and proven by the headers on top of it, which the witnesses
-//! have signed.
+//! The finality of blocks: asked of nodes, and proven by the headers on top of a block, which the witnesses have
+//! signed.
 
 use super::block::TronBlock;
 use super::block_reader::BlockReader;

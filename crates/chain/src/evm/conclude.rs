@@ -211,7 +211,7 @@ fn undecided(position: u64, attempts: &[B256], said: &[&EvmTestimony], quorum: u
     }
     let showing = said.iter().enumerate().filter(|(at, node)| {
         node.shows_since(position, attempts)
-            .is_some_and(|since| !refuted(position, since, (*at, said), quorum))
+            .is_some_and(|since| !refuted(position, since, *at, said, quorum))
     });
     match showing.count() {
         0 => {}
@@ -224,12 +224,7 @@ fn undecided(position: u64, attempts: &[B256], said: &[&EvmTestimony], quorum: u
 
 /// Returns true if as many other nodes as have to agree have seen the block that a node speaks of, and count fewer
 /// transactions: then the node lags on a fork, or lies.
-fn refuted(
-    position: u64,
-    since: u64,
-    (at, said): (usize, &[&EvmTestimony]),
-    quorum: usize,
-) -> bool {
+fn refuted(position: u64, since: u64, at: usize, said: &[&EvmTestimony], quorum: usize) -> bool {
     let denies = |(other, node): &(usize, &&EvmTestimony)| {
         *other != at && node.head >= since && node.taken.is_some_and(|nonce| nonce <= position)
     };
@@ -254,11 +249,11 @@ enum Agreed<'a> {
 
 fn agreed(told: &[TakerTold], quorum: usize) -> Agreed<'_> {
     let takers: Vec<&Taker> = told.iter().filter_map(TakerTold::taker).collect();
-    let mut borne_out =
+    let mut agreed_on =
         takers.iter().filter(|one| takers.iter().filter(|other| other == one).count() >= quorum);
-    match borne_out.next() {
+    match agreed_on.next() {
         None => Agreed::No,
-        Some(first) if borne_out.all(|other| other == first) => Agreed::On(first),
+        Some(first) if agreed_on.all(|other| other == first) => Agreed::On(first),
         Some(_) => Agreed::Twice,
     }
 }

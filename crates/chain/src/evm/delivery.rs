@@ -2,7 +2,6 @@
 //!
 //! No answer proves that the transaction cannot land: rejections only choose what to do next.
 
-use super::EvmChain;
 use super::errors::{ErrorMeaning, meaning};
 use crate::Delivery;
 use ::node::{AskError, Fleet, JsonRpc, NodeId, Request};
@@ -13,17 +12,23 @@ use serde_json::json;
 use std::sync::Arc;
 use tracing::error;
 
-impl EvmChain {
+/// Offers the account's transactions to the nodes.
+#[derive(Debug)]
+pub(super) struct Broadcaster {
+    pub(super) fleet: Arc<Fleet<JsonRpc>>,
+}
+
+impl Broadcaster {
     /// Offers bytes that are on disk. Only [`crate::Chain::deliver`] calls this.
     pub(super) async fn offer(&self, signed: &Signed) -> Delivery {
-        let fleet = &self.parts.fleet;
+        let fleet = &self.fleet;
         let witness =
             Witness { fleet: Arc::clone(fleet), ours: signed.hash, seen: Mutex::default() };
         let params = json!([alloy::hex::encode_prefixed(&signed.raw)]);
         let offer = Request { method: "eth_sendRawTransaction", params };
-        let said = fleet.broadcast(offer, move |id, said| witness.hears(id, said)).await;
-        let said: Vec<NodeSaid> = said.into_iter().map(|(_, said)| said).collect();
-        delivery(&said, signed.hash, fleet.needed())
+        let answers = fleet.broadcast(offer, move |id, answer| witness.hears(id, answer)).await;
+        let answers: Vec<NodeSaid> = answers.into_iter().map(|(_, answer)| answer).collect();
+        delivery(&answers, signed.hash, fleet.needed())
     }
 }
 

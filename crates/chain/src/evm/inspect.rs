@@ -1,20 +1,26 @@
 //! The findings of `check` about an EVM chain.
 
+use super::EvmChain;
+use super::access::Access;
 use super::fees::first_bid;
 use super::head::EvmHead;
-use super::node::{Call, View};
-use super::{EvmChain, simulate};
+use super::known::EvmNodeFacts;
+use super::simulation::BilledNobody;
 use crate::inspect::nodes_found;
-use crate::simulation::CallFailure;
-use crate::{ChainError, Finding, Payer};
-use alloy::primitives::{Bytes, U256};
+use crate::{Finding, Payer};
+use alloy::primitives::U256;
 use billing::decimal;
 
-impl EvmChain {
+/// Inspects a chain, part by part.
+pub(super) struct Inspection<'a> {
+    pub(super) chain: &'a EvmChain,
+}
+
+impl Inspection<'_> {
     /// Looks at everything that a billing needs of the chain.
     pub(super) async fn findings(&self) -> Vec<Finding> {
-        let observed = self.observe().await;
-        let mut found = nodes_found(&*self.base.nodes);
+        let observed = self.chain.head.observe().await;
+        let mut found = nodes_found(&*self.chain.base.nodes);
         let head = match observed {
             Ok(head) => head,
             Err(error) => {
@@ -22,15 +28,15 @@ impl EvmChain {
                 return found;
             }
         };
-        let (config, facts) = (&self.parts.config, &self.account.facts);
-        let block = format!("chain {}, block {}", config.eip155_id, head.pulse.head);
+        let (config, facts) = (&self.access().config, &self.access().account.facts);
+        let block = format!("chain {}, block {}", config.eip155_id, head.view.head);
         found.push(Finding::fine("head", block));
-        found.push(match self.ready().await {
+        found.push(match self.chain.head.ready().await {
             Ok(_) => Finding::fine("contract", facts.contract.to_string()),
             Err(error) => Finding::fault("contract", error.to_string()),
         });
-        let known = self.known();
-        let has = |thing: fn(&super::EvmNodeFacts) -> bool| known.as_ref().is_some_and(thing);
+        let known = self.chain.head.known();
+        let has = |thing: fn(&EvmNodeFacts) -> bool| known.as_ref().is_some_and(thing);
         found.push(Finding::fine(
             "multicall",
             if has(|known| known.multicall) {
@@ -49,13 +55,13 @@ impl EvmChain {
                 "eth_call and eth_estimateGas: slower for large batches"
             },
         ));
-        found.push(match self.undenied_nonce().await {
+        found.push(match self.chain.history.nonces.undenied().await {
             Ok(sent) => Finding::fine("nonces", format!("{} sent, pools included", sent.count)),
             Err(error) => Finding::fault("nonces", error.to_string()),
         });
         found.push(self.fees_now(&head));
         found.push(self.gas_money(&head));
-        found.push(match self.timely(&head) {
+        found.push(match self.chain.head.timely(&head) {
             Ok(()) => Finding::fine("clock", "the newest block is as old as it should be"),
             Err(gap) => Finding::fault("clock", gap.to_string()),
         });
@@ -69,9 +75,13 @@ impl EvmChain {
         found
     }
 
+    fn access(&self) -> &Access {
+        &self.chain.access
+    }
+
     /// Finds the price that gas has now.
     fn fees_now(&self, head: &EvmHead) -> Finding {
-        match first_bid(&head.market, &self.parts.config.fees, self.raises()) {
+        match first_bid(&head.market, &self.access().config.fees, self.access().raises()) {
             Ok(bid) => {
                 let at_most = decimal(U256::from(bid.at_most()), 9);
                 Finding::fine("fees", format!("at most {at_most} gwei per gas now"))
@@ -82,58 +92,35 @@ impl EvmChain {
 
     /// Finds whether an ordinary batch could be paid.
     fn gas_money(&self, head: &EvmHead) -> Finding {
-        let (what, signer) = ("gas money", self.account.facts.signer);
-        if let Ok(Err(short)) = self.budget(head).map(|budget| budget.pays()) {
+        let (what, signer) = ("gas money", self.access().signer());
+        if let Ok(Err(short)) = self.chain.spending.budget(head).map(|budget| budget.pays()) {
             return Finding::fault(what, short.to_string());
         }
-        let holds = head.balance(self.parts.fleet.needed());
-        Finding::fine(what, format!("{} at {signer}", Payer::of(&self.account.facts).coins(holds)))
+        let holds = head.balance(self.access().needed());
+        Finding::fine(
+            what,
+            format!("{} at {signer}", Payer::of(&self.access().account.facts).coins(holds)),
+        )
     }
 
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.
     async fn may_bill(&self, head: &EvmHead) -> Finding {
         let what = "permission to bill";
-        let view = match self.view_at(head).await {
+        let view = match self.chain.head.view_at(head).await {
             Ok(view) => view,
             Err(error) => return Finding::fault(what, error.to_string()),
         };
-        match self.billed_nobody(&view, head).await {
-            Ok(None) => {
+        match self.chain.simulation.bill_nobody(&view, head).await {
+            Ok(BilledNobody::NotAsked) => {
                 Finding::fine(what, "not asked: this contract cannot be asked to bill nobody")
             }
-            Ok(Some(Ok(_))) => {
+            Ok(BilledNobody::Passed) => {
                 Finding::fine(what, "the contract takes an empty batch from the signer")
             }
-            Ok(Some(Err(failure))) => {
-                Finding::fault(what, failure.of_all(&self.account.profile).to_string())
+            Ok(BilledNobody::Failed(failure)) => {
+                Finding::fault(what, failure.of_all(&self.access().account.profile).to_string())
             }
             Err(error) => Finding::fault(what, error.to_string()),
         }
-    }
-
-    /// An error where the contract refuses the account itself, whoever is billed.
-    pub(super) async fn permitted_at(
-        &self,
-        view: &View<'_>,
-        head: &EvmHead,
-    ) -> Result<(), ChainError> {
-        match self.billed_nobody(view, head).await? {
-            Some(Err(failure)) if failure.forbids(&self.account.profile) => {
-                Err(self.account.forbidden(&failure))
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// Returns the result of the billing call for nobody; none where there is no such call.
-    async fn billed_nobody(
-        &self,
-        view: &View<'_>,
-        head: &EvmHead,
-    ) -> Result<Option<Result<Bytes, CallFailure>>, ChainError> {
-        let Ok(data) = self.calldata(head, &[]) else { return Ok(None) };
-        let (from, to) = (self.account.facts.signer, self.account.facts.contract);
-        let call = Call { from, to, data: &data, gas: self.gas_rules(head).most };
-        simulate::attempt(view, call).await.map(Some)
     }
 }

@@ -1,14 +1,11 @@
 //! The fee that an OP Stack chain takes for putting a transaction on the chain below it. It comes on
 //! top of gas, and no bid bounds it; whoever cannot pay it is not taken.
 
-use super::EvmChain;
 use super::node::{self, Call, View};
 use crate::{CallFault, ChainError, OddAnswer};
 use alloy::primitives::{Address, U256, address};
 use alloy::sol;
 use alloy::sol_types::SolCall as _;
-use billing::Charge;
-use config::L1Fee;
 use parking_lot::Mutex;
 
 sol! {
@@ -33,7 +30,8 @@ const READ_GAS: u64 = 1_000_000;
 pub(super) struct DataFee(Mutex<Option<(usize, U256)>>);
 
 impl DataFee {
-    fn learn(&self, length: usize, fee: U256) {
+    /// Takes down the fee that the chain took for so many bytes of calldata, wei.
+    pub(super) fn learn(&self, length: usize, fee: U256) {
         *self.0.lock() = Some((length, fee));
     }
 
@@ -51,40 +49,20 @@ impl DataFee {
     }
 }
 
-impl EvmChain {
-    /// Learns what the chain takes beside gas for billing `charges`.
-    pub(super) async fn price_data(
-        &self,
-        view: &View<'_>,
-        charges: &[Charge],
-    ) -> Result<(), ChainError> {
-        match self.parts.config.fees.l1_fee {
-            L1Fee::None => {}
-            L1Fee::Op => {
-                let head = self.current().await?;
-                // A batch that cannot be encoded is refused anyway.
-                let length = self.calldata(&head, charges).map_or(0, |data| data.len());
-                let fee = self.op_fee(view, length.saturating_add(ENVELOPE)).await?;
-                self.data_fee.learn(length, fee);
-            }
-        }
-        Ok(())
-    }
-
-    async fn op_fee(&self, view: &View<'_>, length: usize) -> Result<U256, ChainError> {
-        let asked = getL1FeeUpperBoundCall { unsignedTxSize: U256::from(length) }.abi_encode();
-        let from = self.account.facts.signer;
-        let call = Call { from, to: ORACLE, data: &asked, gas: READ_GAS };
-        let answer = match node::call(view, call).await.map_err(ChainError::from) {
-            Ok(answer) => answer,
-            Err(ChainError::Node { answer, .. }) => return Err(no_oracle(answer)),
-            Err(error) => return Err(error),
-        };
-        let fee = getL1FeeUpperBoundCall::abi_decode_returns(&answer)
-            .map_err(|_| no_oracle(OddAnswer::Unreadable))?;
-        let margin = fee.saturating_mul(U256::from(MARGIN_PERCENT)).div_ceil(U256::from(100));
-        Ok(fee.saturating_add(margin))
-    }
+/// Asks for the fee of so many bytes of calldata, wei, with the margin for a rise. `from` is the account that asks.
+pub(super) async fn ask(view: &View<'_>, from: Address, length: usize) -> Result<U256, ChainError> {
+    let size = U256::from(length.saturating_add(ENVELOPE));
+    let asked = getL1FeeUpperBoundCall { unsignedTxSize: size }.abi_encode();
+    let call = Call { from, to: ORACLE, data: &asked, gas: READ_GAS };
+    let answer = match node::call(view, call).await.map_err(ChainError::from) {
+        Ok(answer) => answer,
+        Err(ChainError::Node { answer, .. }) => return Err(no_oracle(answer)),
+        Err(error) => return Err(error),
+    };
+    let fee = getL1FeeUpperBoundCall::abi_decode_returns(&answer)
+        .map_err(|_| no_oracle(OddAnswer::Unreadable))?;
+    let margin = fee.saturating_mul(U256::from(MARGIN_PERCENT)).div_ceil(U256::from(100));
+    Ok(fee.saturating_add(margin))
 }
 
 fn no_oracle(answer: OddAnswer) -> ChainError {

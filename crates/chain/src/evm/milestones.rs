@@ -4,7 +4,7 @@
 //! The number that such a node counted at a block while that was new holds for good once the block is final and
 //! still the one that the node holds at that number. Headers are never forgotten.
 
-use super::EvmChain;
+use super::access::Access;
 use super::node;
 use ::node::NodeId;
 use alloy::primitives::B256;
@@ -26,7 +26,7 @@ struct Milestone {
 
 /// The milestones of every node, by the block's number.
 #[derive(Debug, Default)]
-pub(super) struct Milestones(Mutex<BTreeMap<NodeId, BTreeMap<u64, Milestone>>>);
+struct Milestones(Mutex<BTreeMap<NodeId, BTreeMap<u64, Milestone>>>);
 
 impl Milestones {
     /// Returns true if another milestone is due at `head`, while blocks up to `final_block` are final.
@@ -63,23 +63,33 @@ impl Milestones {
     }
 }
 
-impl EvmChain {
+/// Counts the account's transactions at milestones.
+#[derive(Debug)]
+pub(super) struct MilestoneCounts {
+    access: Access,
+    milestones: Milestones,
+}
+
+impl MilestoneCounts {
+    /// No node has counted yet.
+    pub(super) fn of(access: Access) -> Self {
+        Self { access, milestones: Milestones::default() }
+    }
+
     /// Returns what these nodes counted at the newest final block whose state they had while it was new. Has them
     /// count at their newest block as well, for later.
-    pub(super) async fn at_milestones(&self, nodes: &[NodeId], final_block: u64) -> Vec<u64> {
+    pub(super) async fn told_at(&self, nodes: &[NodeId], final_block: u64) -> Vec<u64> {
         let told = nodes.iter().map(async |id| {
-            let (told, ()) = tokio::join!(
-                self.at_milestone(*id, final_block),
-                self.set_milestone(*id, final_block)
-            );
+            let (told, ()) =
+                tokio::join!(self.count_at(*id, final_block), self.set(*id, final_block));
             told
         });
         join_all(told).await.into_iter().flatten().collect()
     }
 
-    async fn at_milestone(&self, id: NodeId, final_block: u64) -> Option<u64> {
+    async fn count_at(&self, id: NodeId, final_block: u64) -> Option<u64> {
         let (number, milestone) = self.milestones.newest_final(id, final_block)?;
-        let rpc = self.parts.fleet.only(id);
+        let rpc = self.access.fleet.only(id);
         let header = node::header(rpc, &node::quantity(number)).await.ok()??;
         if header.number() == number && header.hash == milestone.hash {
             return Some(milestone.nonce);
@@ -88,14 +98,14 @@ impl EvmChain {
         None
     }
 
-    async fn set_milestone(&self, id: NodeId, final_block: u64) {
-        let rpc = self.parts.fleet.only(id);
+    async fn set(&self, id: NodeId, final_block: u64) {
+        let rpc = self.access.fleet.only(id);
         let Ok(Some(header)) = node::header(rpc, "latest").await else { return };
         let number = header.number();
         if !self.milestones.is_due(id, number, final_block) {
             return;
         }
-        let me = self.account.facts.signer;
+        let me = self.access.signer();
         let Ok(nonce) = node::nonce_at(rpc, me, number).await else { return };
         // The same block before and after: the nonce is counted at this one.
         if let Ok(Some(after)) = node::header(rpc, &node::quantity(number)).await

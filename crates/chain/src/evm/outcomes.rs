@@ -1,7 +1,7 @@
 //! The effect of a transaction in a final block, in the words of the chain's profile.
 
-use super::EvmChain;
 use super::conclude::{NonceFate, Taker};
+use crate::profiles::KnownProfiles;
 use billing::{
     Attempt, AttemptKind, BlockRef, Execution, FeeStanding, Foreign, ForeignEffect, ItemOutcome,
     Opaque, Sighting, Slot, Unsettled,
@@ -10,7 +10,7 @@ use contract::FinalTx;
 
 /// Reads what transactions did, with the words of the chain's profile.
 pub(super) struct OutcomeReader<'a, A> {
-    pub(super) chain: &'a EvmChain,
+    pub(super) profiles: &'a KnownProfiles,
     /// The slot whose place was taken, if it is one of ours.
     pub(super) slot: Option<&'a Slot<A>>,
 }
@@ -60,7 +60,7 @@ impl<A: AsRef<Attempt>> OutcomeReader<'_, A> {
         if !bills {
             return Vec::new();
         }
-        self.chain.account.profiles.outcomes(slot, &ours.logs)
+        self.profiles.outcomes(slot, &ours.logs)
     }
 
     /// Returns the effect of a transaction that is not ours.
@@ -68,6 +68,6 @@ impl<A: AsRef<Attempt>> OutcomeReader<'_, A> {
         let call = foreign.call.as_ref();
         let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
         let tx = FinalTx { call, succeeded: foreign.succeeded, logs: &foreign.logs };
-        self.chain.account.profiles.effect(self.slot, tx)
+        self.profiles.effect(self.slot, tx)
     }
 }

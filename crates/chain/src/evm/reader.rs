@@ -6,7 +6,7 @@
 //! caller has code. So the answer lets a charge pass, and it tells funds; but nobody is refused by it
 //! whose funds are not short, and no call is taken to fail: that is asked again without the reader.
 
-use super::EvmChain;
+use super::access::Access;
 use super::node::{self, Call, EvmAsker, View};
 use super::simulate::cannot;
 use crate::ChainError;
@@ -43,23 +43,28 @@ pub(super) struct Seen {
     pub(super) passed: Option<Simulated>,
 }
 
-impl EvmChain {
-    /// Reads what wallets hold and allow, and runs the billing call `data`, at once. None where this node does not
-    /// answer that way now, or where a token does not tell: a share of the gas may have been too little.
-    pub(super) async fn seen_at_once(
+/// The reader, asked at one view of the chain.
+pub(super) struct ReaderAsk<'a> {
+    pub(super) access: &'a Access,
+    pub(super) view: &'a View<'a>,
+}
+
+impl ReaderAsk<'_> {
+    /// Reads the balances and allowances of the wallets, and runs the billing call `data`, at once. None if this node
+    /// does not answer that way now, or if a token does not tell: a share of the gas may have been too little.
+    pub(super) async fn funds_and_call(
         &self,
-        view: &View<'_>,
         charges: &[Charge],
         data: &[u8],
         most: u64,
     ) -> Result<Option<Seen>, ChainError> {
-        let contract = self.account.facts.contract;
+        let contract = self.access.contract();
         let (lookups, funds) = (LookupReads::none(contract), FundsReads::of(charges, contract));
         let Some(gas) = most.checked_sub(intrinsic_gas(data)).filter(|gas| *gas > 0) else {
             return Ok(None);
         };
         let run = BillingRun { gas, data };
-        let Some(told) = self.tell(view, Some(run), &lookups, &funds).await? else {
+        let Some(told) = self.tell(Some(run), &lookups, &funds).await? else {
             return Ok(None);
         };
         if told.funds.iter().any(Option::is_none) {
@@ -74,33 +79,31 @@ impl EvmChain {
         Ok(Some(Seen { funds: funds.funds(charges, &told.funds), passed }))
     }
 
-    /// Returns the answer of every lookup. None where this node does not answer that way now, or where a lookup
+    /// Returns the answer of every lookup. None if this node does not answer that way now, or if a lookup
     /// failed: a share of the gas may have been too little.
-    pub(super) async fn looked_at_once(
+    pub(super) async fn lookups(
         &self,
-        view: &View<'_>,
         lookups: &LookupReads,
     ) -> Result<Option<Answers>, ChainError> {
-        let funds = FundsReads::of(&[], self.account.facts.contract);
-        let told = self.tell(view, None, lookups, &funds).await?;
+        let funds = FundsReads::of(&[], self.access.contract());
+        let told = self.tell(None, lookups, &funds).await?;
         Ok(told.map(|told| told.lookups).filter(|answers| answers.iter().all(Option::is_some)))
     }
 
     /// Asks all of this in one call. None where the node does not answer that way now.
     async fn tell(
         &self,
-        view: &View<'_>,
         run: Option<BillingRun<'_>>,
         lookups: &LookupReads,
         funds: &FundsReads,
     ) -> Result<Option<Told>, ChainError> {
-        let input = pack(self.account.facts.contract, run, lookups, funds);
+        let input = pack(self.access.contract(), run, lookups, funds);
         let questions =
             u64::try_from(lookups.count().saturating_add(funds.count())).unwrap_or(u64::MAX);
         let reads = questions.saturating_mul(READ_GAS).min(MOST_READ_GAS);
         let gas = gas_for(run.map_or(0, |run| run.gas), &input, reads);
-        let asked = ReaderCall { signer: self.account.facts.signer, input: &input, gas };
-        match ask(view.rpc, &view.block, asked).await {
+        let asked = ReaderCall { signer: self.access.signer(), input: &input, gas };
+        match ask(self.view.rpc, &self.view.block, asked).await {
             Ok(output) => Ok(unpack(&output, run, lookups, funds)),
             Err(AskError { fault: Fault::Node(_), .. }) => Ok(None),
             Err(error) => Err(error.into()),

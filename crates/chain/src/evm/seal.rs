@@ -133,7 +133,7 @@ impl Repeating for EvmPreimage<'_> {
     type Known<'a> = ();
 
     /// The same call in the same place: only one of the two can land.
-    fn repeats(&self, earlier: &[u8], signer: Address, (): &()) -> Result<(), &'static str> {
+    fn repeats(&self, earlier: &[u8], signer: Address, _known: &()) -> Result<(), &'static str> {
         let earlier = TxEnvelope::decode_2718_exact(earlier);
         let earlier = earlier.map_err(|_| "what was to be signed before is no transaction")?;
         let signed_by = earlier.signature().recover_address_from_prehash(&earlier.signature_hash());

@@ -94,15 +94,15 @@ pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Simulated, Ch
     }
     let (attempt, estimate) =
         (pin!(attempt(view, call)), pin!(node::estimate_gas(view.rpc, &view.block, call)));
-    let (answer, used) = match select(attempt, estimate).await {
+    let (ran, used) = match select(attempt, estimate).await {
         // Of a call that fails an estimate tells nothing: some nodes take seconds for that.
-        Either::Left((Ok(Err(failure)), _)) => return Ok(Simulated::Failed(failure)),
-        Either::Left((answer, estimate)) => (answer?, estimate.await),
+        Either::Left((Ok(Simulated::Failed(failure)), _)) => return Ok(Simulated::Failed(failure)),
+        Either::Left((ran, estimate)) => (ran?, estimate.await),
         Either::Right((used, attempt)) => (attempt.await?, used),
     };
-    let answer = match answer {
-        Ok(answer) => answer,
-        Err(failure) => return Ok(Simulated::Failed(failure)),
+    let answer = match ran {
+        Simulated::Passed { answer, .. } => answer,
+        failed @ Simulated::Failed(_) => return Ok(failed),
     };
     let used = match used {
         Err(error) if is_no_estimate(&error) => least_gas(view, call, &answer).await?,
@@ -154,15 +154,13 @@ async fn least_gas(view: &View<'_>, call: Call<'_>, answer: &Bytes) -> Result<u6
     Ok(gas_at(does))
 }
 
-/// Runs a call without asking what it used: cheaper by far than an estimate.
-pub(super) async fn attempt(
-    view: &View<'_>,
-    call: Call<'_>,
-) -> Result<Result<Bytes, CallFailure>, ChainError> {
+/// Runs a call without asking what it used: cheaper by far than an estimate. The usage of a call that passes is 0.
+pub(super) async fn attempt(view: &View<'_>, call: Call<'_>) -> Result<Simulated, ChainError> {
     match node::call(view, call).await {
-        Ok(answer) => Ok(Ok(answer)),
+        Ok(answer) => Ok(Simulated::Passed { used: 0, answer }),
         Err(AskError { fault: Fault::Node(error), .. }) if is_failure(&error) => {
-            Ok(Err(CallFailure { data: error.data.unwrap_or_default(), words: error.message }))
+            let data = error.data.unwrap_or_default();
+            Ok(Simulated::Failed(CallFailure { data, words: error.message }))
         }
         Err(error) => Err(error.into()),
     }

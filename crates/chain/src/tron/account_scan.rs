@@ -1,5 +1,5 @@
-//! What the account did, read from irrevocable blocks: what the journal may have forgotten, uses of the account beside
-//! open batches, and what lands that was on its way when this process began. Nothing on TRON counts an account's
+//! The account's history, read from irrevocable blocks: transactions that the journal may have forgotten, uses of the
+//! account beside open batches, and transactions that were on their way when this process began. Nothing on TRON counts an account's
 //! transactions, so blocks are read without a gap.
 //!
 //! A transaction that was signed before a moment lands within the life that is signed here: once the irrevocable blocks

@@ -27,8 +27,15 @@ fn word(delivery: &Delivery) -> &'static str {
     }
 }
 
-fn said(result: bool, code: &str, message: &str) -> Broadcast {
-    Broadcast { result, code: code.to_owned(), message: message.to_owned(), txid: Some(OURS) }
+/// A node's answer that it took our transaction.
+fn taken(code: &str) -> Broadcast {
+    Broadcast { result: true, ..not_taken(code, "") }
+}
+
+/// A node's answer that it did not.
+fn not_taken(code: &str, message: &str) -> Broadcast {
+    let (code, message) = (code.to_owned(), message.to_owned());
+    Broadcast { result: false, code, message, txid: Some(OURS) }
 }
 
 /// What the code of a recorded answer means. One row per kind of answer in tron.md 3.4.
@@ -90,7 +97,7 @@ async fn every_recorded_answer_is_judged_by_the_table() {
 
 #[test]
 fn what_was_never_recorded_is_judged_by_the_source() {
-    let judged = |code, message| word(&judge(Ok(&said(false, code, message)), OURS));
+    let judged = |code, message| word(&judge(Ok(&not_taken(code, message)), OURS));
     assert_eq!(judged(FEW, "P2P broadcast failed."), "unknown", "it is in the pool");
     assert_eq!(judged(FEW, "Effective connection:0"), "busy");
     assert_eq!(judged(FEW, "anything else"), "unknown");
@@ -100,14 +107,14 @@ fn what_was_never_recorded_is_judged_by_the_source() {
 
 #[test]
 fn only_success_for_our_own_transaction_is_taken_for_success() {
-    let success = said(true, "SUCCESS", "");
+    let success = taken("SUCCESS");
     assert_eq!(judge(Ok(&success), OURS), Delivery::Accepted);
     assert_eq!(word(&judge(Ok(&success), B256::ZERO)), "unknown");
     let nameless = Broadcast { txid: None, ..success };
     assert_eq!(word(&judge(Ok(&nameless), OURS)), "unknown");
-    assert_eq!(word(&judge(Ok(&said(false, "SUCCESS", "")), OURS)), "unknown");
-    assert_eq!(word(&judge(Ok(&said(true, "TAPOS_ERROR", "")), OURS)), "unknown");
-    assert_eq!(word(&judge(Ok(&said(true, "", "")), OURS)), "unknown");
+    assert_eq!(word(&judge(Ok(&not_taken("SUCCESS", "")), OURS)), "unknown");
+    assert_eq!(word(&judge(Ok(&taken("TAPOS_ERROR")), OURS)), "unknown");
+    assert_eq!(word(&judge(Ok(&taken("")), OURS)), "unknown");
 }
 
 #[test]

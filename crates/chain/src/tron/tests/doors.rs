@@ -79,7 +79,8 @@ async fn a_node_without_history_is_found_by_a_record_that_it_must_have() {
         let raw = sightings::any_call();
         let newest = chain.head.current().await.unwrap().solid.number;
         forged::lacks(&double, newest.saturating_sub(45)..=newest);
-        let place = (newest, 1_795_253_000_000, B256::ZERO);
+        let (number, time_ms) = (newest, 1_795_253_000_000);
+        let place = forged::Place { number, time_ms, parent: B256::ZERO };
         forged::show(&double, newest, &forged::block(place, Some((&raw, "SUCCESS"))).1);
         double.says("/walletsolidity/gettransactioninfobyid", 200, "{}");
         let said = finding(&chain, "keeps no history").await;

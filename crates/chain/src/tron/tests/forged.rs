@@ -30,15 +30,20 @@ fn sha(bytes: &[u8]) -> B256 {
     B256::from_slice(&Sha256::digest(bytes))
 }
 
-/// The place of a block: its number, its time (ms) and the id of the block before.
-pub(super) type BlockTime = (u64, u64, B256);
+/// The place of a block in its chain.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) number: u64,
+    /// Unix ms.
+    pub(super) time_ms: u64,
+    /// The id of the block before.
+    pub(super) parent: B256,
+}
 
 /// A block with one transaction, given as it was sent and with the word for how it went, or with none.
 /// Its id, and what a node says of it.
-pub(super) fn block(
-    (number, time_ms, parent): BlockTime,
-    holds: Option<(&[u8], &str)>,
-) -> (B256, Value) {
+pub(super) fn block(place: Place, holds: Option<(&[u8], &str)>) -> (B256, Value) {
+    let Place { number, time_ms, parent } = place;
     let (mut root, mut transactions) = (B256::ZERO, vec![]);
     if let Some((raw, word)) = holds {
         let sent = Transaction::decode(raw).unwrap();

@@ -110,7 +110,8 @@ pub(super) fn any_call() -> Vec<u8> {
 /// Has the node show the block that a record of a transaction speaks of.
 fn holds(double: &Double, raw: &[u8], info: &Value) {
     let number = info["blockNumber"].as_u64().unwrap();
-    let place = (number, info["blockTimeStamp"].as_u64().unwrap(), B256::ZERO);
+    let time_ms = info["blockTimeStamp"].as_u64().unwrap();
+    let place = forged::Place { number, time_ms, parent: B256::ZERO };
     let word = info["receipt"]["result"].as_str().unwrap();
     forged::show(double, number, &forged::block(place, Some((raw, word))).1);
 }
@@ -313,11 +314,12 @@ async fn a_node_without_history_tells_that_it_landed_but_not_who_was_charged() {
     let double = node();
     serving(&double, async |url| {
         let time = 1_795_255_107_000;
-        let (first, builds_on) = forged::block((44, time, B256::ZERO), None);
+        let at = |number, time_ms, parent| forged::Place { number, time_ms, parent };
+        let (first, builds_on) = forged::block(at(44, time, B256::ZERO), None);
         let raw = sent_after(first, time);
         let (slot, id) = (slot(std::slice::from_ref(&raw)), SignedBytes::read(&raw).unwrap().txid);
-        let (second, between) = forged::block((45, time + 3_000, first), None);
-        let (_, holds_it) = forged::block((46, time + 6_000, second), Some((&raw, "SUCCESS")));
+        let (second, between) = forged::block(at(45, time + 3_000, first), None);
+        let (_, holds_it) = forged::block(at(46, time + 6_000, second), Some((&raw, "SUCCESS")));
         for (number, block) in [(44, builds_on), (45, between), (46, holds_it)] {
             forged::show(&double, number, &block);
         }
