@@ -11,8 +11,8 @@ from faults import row
 
 #: The calls that write, flush or send, and the errors that each may end with.
 _CALLS = {
-    "pwrite64": ("EIO", "ENOSPC"), "fdatasync": ("EIO",), "fsync": ("EIO",), "ftruncate": ("EIO",),
-    "sendto": ("ECONNRESET", "EPIPE"), "writev": ("ECONNRESET", "EPIPE"), "write": ("EIO", "ENOSPC"),
+    "pwrite64": ("EIO", "ENOSPC"), "fdatasync": ("EIO",), "sendto": ("ECONNRESET", "EPIPE"),
+    "writev": ("ECONNRESET", "EPIPE"), "write": ("EIO", "ENOSPC"), "fsync": ("EIO",), "ftruncate": ("EIO",),
 }
 
 
@@ -46,9 +46,8 @@ def _strikes(log):
 class Script:
     """Every call of each kind, one after the other: until a thread makes so many no more."""
 
-    def __init__(self, dice, kinds):
+    def __init__(self, kinds):
         self.kinds, self.place = [(call, error) for call, errors in _CALLS.items() for error in kinds(errors)], 1
-        dice.shuffle(self.kinds)
 
     def go_on(self, dice, struck):
         if struck:
@@ -59,7 +58,7 @@ class Script:
 
 def _play(world, dice, kinds, how):
     if not hasattr(world, "script"):
-        world.script = Script(dice, kinds)
+        world.script = Script(kinds)
     (call, error), place = world.script.kinds[0], world.script.place
     with traced(world, f"{call}:{how.format(error)}:when={place}") as log:
         until = time.monotonic() + 5
