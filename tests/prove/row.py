@@ -26,7 +26,7 @@ def play(name, journal, seed, programs, minutes, contract="careless", keep=None)
     with room_for(f"{name}-{journal}-{seed}", keep) as room:
         world = World(programs, Path(room), journal, contract, fault.machines)
         over = threading.Event()
-        supervisor = threading.Thread(target=supervise, args=(world, over))
+        supervisor = threading.Thread(target=supervise, args=(world, over), daemon=True)
         try:
             if fault.prepare is not None:
                 fault.prepare(world)
@@ -84,8 +84,8 @@ def month(world, inject, dice, unheard):
         except Exception as error:
             broken.append(error)
 
-    posters = [threading.Thread(target=post, args=errand) for errand in errands(world, dice)]
-    faults = threading.Thread(target=play_faults)
+    posters = [threading.Thread(target=post, args=errand, daemon=True) for errand in errands(world, dice)]
+    faults = threading.Thread(target=play_faults, daemon=True)
     faults.start()
     for poster in posters:
         poster.start()
