@@ -14,4 +14,5 @@ GRANT UPDATE (live, guard_until_s, outcome, code, detail, elsewhere, resolved, r
 GRANT UPDATE (amount) ON spend TO {role};
 GRANT UPDATE (items, amount, given_back) ON counted TO {role};
 GRANT UPDATE (clock_ms, told, unfit, seen) ON instance TO {role};
+GRANT UPDATE (read_number, read_id) ON doubt TO {role};
 GRANT DELETE ON pause, doubt, instance TO {role};
