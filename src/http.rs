@@ -109,7 +109,7 @@ impl AppState {
         closing: CancellationToken,
     ) -> Self {
         let started_ms = engine.journal.now_ms();
-        let opens_ms = engine.journal.opens_ms();
+        let opens_ms = engine.journal.instances().opens_ms();
         let labels = callers.as_ref().map(Callers::labels).unwrap_or_default();
         let chains: Vec<_> = engine.lanes().of_chains.keys().copied().collect();
         let bodies = PendingBodies::new(limits.body_limit_bytes, engine.tasks.clone());

@@ -260,7 +260,8 @@ impl JournalSeen {
 
     async fn read(config: &Config, journal: Journal) -> Result<Self, JournalError> {
         let all = config.chains.iter().map(|chain| chain.platform_id);
-        let pauses = all.filter_map(|id| Some((id, journal.paused(id)?.to_string()))).collect();
+        let pauses =
+            all.filter_map(|id| Some((id, journal.pauses().of(id)?.to_string()))).collect();
         let what = config.journal.word();
         let file = match journal.ready() {
             Ok(()) => Finding::fine(what, config.journal.to_string()),
@@ -276,7 +277,7 @@ impl JournalSeen {
         let journal = self.journal.as_ref()?;
         let (family, signer) = (chain.facts().family, chain.facts().signer);
         let (lane, account) = (LaneId { chain: id, signer }, spell_address(family, signer));
-        let known = journal.next_position(lane).await.ok()?;
+        let known = journal.lane(lane).next_position().await.ok()?;
         let nonces = chain.heads().borrow().and_then(|pulse| pulse.nonces);
         let more = if let Some(nonces) = nonces {
             let unknown = nonces.mined.saturating_sub(known.unwrap_or_default());
@@ -284,7 +285,7 @@ impl JournalSeen {
         } else {
             let AccountHistory::Blocks(blocks) = chain.history() else { return None };
             let used_ms = i64::try_from(blocks.last_used().await.ok()??).ok()?;
-            let known_ms = journal.known_until(lane).await.ok()?.unwrap_or_default();
+            let known_ms = journal.lane(lane).known_until().await.ok()?.unwrap_or_default();
             let explained = used_ms < known_ms || self.has_open(lane);
             (!explained)
                 .then(|| format!("the account {account} was used by transactions that are"))?

@@ -62,7 +62,7 @@ async fn resolve_in(
         why: why.clone(),
         at_ms: journal.now_ms(),
     };
-    let resolved = journal.resolve(finding).await??;
+    let resolved = journal.resolve(finding).await?;
     let before = if resolved.repeated { " before" } else { "" };
     let number = resolved.billing.batch.0;
     Ok(format!("billing {number}, subscription {subscription}: resolved as {outcome}{before}"))

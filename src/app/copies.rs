@@ -5,7 +5,7 @@ use super::journal_place::{self, Versions};
 use alloy::primitives::Address;
 use clap::Subcommand;
 use config::{BackupPlan, ChainConfig, Config, DatabaseUrl, JournalPlace};
-use journal::{Audit, HistoryHead, Journal, NotCopied, OpenError, RegularBackups};
+use journal::{Audit, HistoryHead, Journal, NotCopied, OpenError, RegularBackups, copies};
 use std::error::Error;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -144,16 +144,16 @@ pub fn run(config: &Config, command: &CopyCommand) -> Result<String, NotRun> {
     match command {
         CopyCommand::Backup { to } => {
             let file = journal.file().ok_or(BACKED_UP_THERE)?;
-            let audit = Journal::back_up(&file.path, to, &mut progress())?;
+            let audit = copies::back_up(&file.path, to, &mut progress())?;
             Ok(format!("copied to {}: {}", to.display(), shown(audit)))
         }
         CopyCommand::Restore { from, kept, foreign } => {
             let file = journal.file().ok_or(RESTORED_THERE)?;
-            let from = Journal::the_copy(from)?;
-            if Journal::look_at_copy(&from)?.is_foreign(&contracts(config)) && !foreign {
+            let from = copies::the_copy(from)?;
+            if copies::look_at_copy(&from)?.is_foreign(&contracts(config)) && !foreign {
                 return Err(NotRun::Foreign(from));
             }
-            let audit = Journal::restore(file, &from, kept, &mut progress())?;
+            let audit = copies::restore(file, &from, kept, &mut progress())?;
             let path = file.path.display();
             Ok(format!(
                 "put {} in place as {path}: {}. Start the Signer: it learns what was billed since",
@@ -173,7 +173,7 @@ pub fn audit(
 ) -> Result<(String, bool), OpenError> {
     let watch = &mut progress();
     let Audit { batches, head, mut faults } = match file {
-        Some(path) => Journal::audit_watched(path, kept, watch)?,
+        Some(path) => copies::audit_watched(path, kept, watch)?,
         None => journal_place::audit(journal, kept, watch)?,
     };
     let holds = faults.is_empty();
@@ -197,6 +197,6 @@ pub fn progress() -> impl FnMut(u64, u64) + Send {
 
 /// Makes backups while the Signer runs. A failed backup holds up nothing else.
 pub(super) fn keep(journal: &Journal, plan: BackupPlan) -> Option<RegularBackups> {
-    let kept = journal.keep_backups(plan);
+    let kept = RegularBackups::begin(journal, plan);
     kept.inspect_err(|problem| warn!(%problem, "no backups of the journal are made")).ok()
 }

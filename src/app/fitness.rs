@@ -62,13 +62,13 @@ async fn watch_fitness(
     let mut since = None;
     while stop.run_until_cancelled(sleep(EVERY)).await.is_some() {
         let unfit = unfit(&engine);
-        engine.journal.note_fitness(unfit.clone());
+        engine.journal.instances().note_fitness(unfit.clone());
         let Some(why) = unfit else {
             since = None;
             continue;
         };
         let begun = *since.get_or_insert_with(Instant::now);
-        let instances = engine.journal.instances();
+        let instances = engine.journal.instances().all();
         let other = instances.into_iter().find(Instance::stands_by_and_could_serve);
         if let Some(Instance { name, start, .. }) = other
             && begun.elapsed() >= takeover_after.saturating_mul(PATIENCE)

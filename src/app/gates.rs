@@ -2,7 +2,7 @@
 
 use billing::Gate;
 use engine::{Engine, Lane, LaneError};
-use journal::{GateNote, LaneId};
+use journal::LaneId;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +43,13 @@ fn closed(lane: &Lane) -> Option<String> {
     }
 }
 
+/// A state of a gate that is to be written down.
+struct GateNote {
+    lane: LaneId,
+    /// Why the lane takes no new work. None: it takes some.
+    closed: Option<String>,
+}
+
 /// Follows every lane until `stop`.
 pub(super) async fn record(engine: Arc<Engine>, stop: CancellationToken) {
     let mut ticks = interval(EVERY);
@@ -50,10 +57,11 @@ pub(super) async fn record(engine: Arc<Engine>, stop: CancellationToken) {
     let mut all: HashMap<LaneId, LaneSeen> = HashMap::new();
     while stop.run_until_cancelled(ticks.tick()).await.is_some() {
         for note in news(&engine, &mut all) {
-            let (lane, open) = (note.lane, note.closed.is_none());
-            match engine.journal.note_gate(note).await {
+            let GateNote { lane: id, closed } = note;
+            let open = closed.is_none();
+            match engine.journal.lane(id).note_gate(closed).await {
                 Ok(()) => {
-                    if let Some(seen) = all.get_mut(&lane) {
+                    if let Some(seen) = all.get_mut(&id) {
                         seen.written = Some(open);
                     }
                 }

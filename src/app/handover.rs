@@ -26,7 +26,7 @@ pub(super) fn leave(place: &JournalPlace, journal: &Journal, judged: &JudgedMess
         let path = file(place);
         drop(fs::remove_file(&path));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        write!(file, "{}{judged}", head(journal.starts().0))
+        write!(file, "{}{judged}", head(journal.instances().starts().0))
     };
     if let Err(error) = write() {
         warn!(%error, "what was answered lately cannot be left to the next process: it takes nothing that was signed before it starts");
@@ -41,7 +41,7 @@ fn head(start: Option<String>) -> String {
 /// Has the handlers go on from the end of the process before this one, if that process left a record. The record of an
 /// earlier process says nothing of the answers of the last one.
 pub(super) fn resume(place: &JournalPlace, journal: &Journal, state: &AppState) {
-    if let Some(judged) = take(place, &head(journal.starts().1), journal.now_ms()) {
+    if let Some(judged) = take(place, &head(journal.instances().starts().1), journal.now_ms()) {
         state.take_over(judged);
     }
 }

@@ -11,7 +11,7 @@ use no_server as server;
 use on_server as server;
 
 use config::{DatabaseUrl, JournalPlace};
-use journal::{Audit, AuditWatch, HistoryHead, Journal, OpenError, Setup, Turn};
+use journal::{Audit, AuditWatch, HistoryHead, Journal, OpenError, Setup, Turn, copies};
 
 /// The error for a copy to a server without an owner of the tables.
 const NO_OWNER: OpenError = OpenError::NoOwner(
@@ -107,7 +107,7 @@ pub fn migrate(place: &JournalPlace, owner: &DatabaseUrl) -> Result<Versions, Op
     }
 }
 
-/// Verifies the journal that is configured, as [`Journal::audit_watched`] does. One on a server may be in use: what is
+/// Verifies the journal that is configured, as [`copies::audit_watched`] does. One on a server may be in use: what is
 /// verified is what it held at one moment.
 pub fn audit(
     place: &JournalPlace,
@@ -115,7 +115,7 @@ pub fn audit(
     watch: AuditWatch<'_>,
 ) -> Result<Audit, OpenError> {
     match place {
-        JournalPlace::File(file) => Journal::audit_watched(&file.path, kept, watch),
+        JournalPlace::File(file) => copies::audit_watched(&file.path, kept, watch),
         JournalPlace::Server(at) => server::audit(at, kept, watch),
     }
 }

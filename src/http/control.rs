@@ -264,7 +264,7 @@ async fn report(state: &AppState, rights: &Rights) -> Result<Response, HttpReply
             chain_id: facts.id.0,
             name: facts.name.clone(),
             paused: lane.paused(),
-            paused_since: state.engine.journal.paused(facts.id).map(|pause| pause.since_ms),
+            paused_since: state.engine.journal.pauses().of(facts.id).map(|pause| pause.since_ms),
             policy: policy.describe().0,
             spent_in_words: words,
             spent_today: spent

@@ -33,7 +33,7 @@ pub(super) async fn ready(State(state): State<Arc<AppState>>) -> Response {
     let word = if up { "ready" } else { "not ready" };
     let journal = journal.map_or_else(|| json!("ok"), |problem| json!(problem));
     let tls = encrypted.map(|tls| certificate(tls, now));
-    let instances = shown_instances(&state.engine.journal.instances());
+    let instances = shown_instances(&state.engine.journal.instances().all());
     let answer = json!({
         "status": word, "journal": journal, "instances": instances, "tls": tls, "chains": chains,
     });

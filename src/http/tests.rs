@@ -82,7 +82,7 @@ impl TestServer {
         let binding = Binding { chain: CHAIN, network, contract: SIGNER, naming };
         journal.bind(binding, 0).await.unwrap();
         let lane = LaneId { chain: CHAIN, signer: SIGNER };
-        let position = journal.open_lane(lane, 0, 0).await.unwrap();
+        let position = journal.lane(lane).open(0, 0).await.unwrap();
         let signed = Signed { hash, raw: vec![1], gas_required: 1 };
         let user = UserHash(hash);
         let key = ChargeKey { plan: PlanId(3), user, period: Period::Numbered(U256::from(4)) };

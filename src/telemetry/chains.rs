@@ -124,7 +124,7 @@ fn tell_standing(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
     );
     scrape.floats(
         ("paused_since_timestamp_seconds", "When a caller paused the chain, Unix time"),
-        each(chains, |chain| Some(seconds(chain.lane.journal.paused(chain.id)?.since_ms))),
+        each(chains, |chain| Some(seconds(chain.lane.journal.pauses().of(chain.id)?.since_ms))),
     );
 }
 

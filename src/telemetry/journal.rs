@@ -22,11 +22,12 @@ pub(super) fn tell(scrape: &mut Scrape, journal: &Journal, refusals: Option<&Ref
     let help = "How long a commit took: the disk's part of it";
     let took = figures.commit_seconds.clone();
     scrape.durations(("journal_commit_seconds", help), vec![([], took)]);
-    let free = journal.free_bytes().map(|free| ([], whole(free)));
+    let free = journal.space().free_bytes().map(|free| ([], whole(free)));
     let help = "Room where the journal is; 0 where nothing can be written";
     scrape.gauges(("disk_free_bytes", help), free.into_iter().collect());
     let help = "Below how much room new work is refused (journal.min_free)";
-    scrape.gauges(("disk_min_free_bytes", help), vec![([], whole(journal.min_free_bytes()))]);
+    scrape
+        .gauges(("disk_min_free_bytes", help), vec![([], whole(journal.space().min_free_bytes()))]);
     tell_backups(scrape, figures);
     let unkept = refusals.map(|refusals| ([], refusals.dropped()));
     let help = "Refusals that are missing in the ledger, or were forgotten before their time";

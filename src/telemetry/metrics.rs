@@ -268,7 +268,7 @@ impl Metrics {
         chains::tell(&mut scrape, &chains);
         nodes::tell(&mut scrape, &chains);
         journal::tell(&mut scrape, &engine.journal, refusals);
-        instances::tell(&mut scrape, None, &engine.journal.instances());
+        instances::tell(&mut scrape, None, &engine.journal.instances().all());
         super::webhook::tell(&mut scrape, webhook);
         super::otlp::tell(&mut scrape);
         encode_registry(text, &self.registry)?;

@@ -8,7 +8,7 @@ pub(crate) mod server;
 
 use billing::SubscribeId;
 use book::{Book, PER_DAY_MS, START_MS, SUBSCRIPTIONS, customer};
-use journal::Journal;
+use journal::{Journal, copies};
 use ledger::{Ledger, LedgerFilter, LedgerOrder};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ pub(crate) async fn sizes(sizes: &[u64]) {
         let start = ms_since(begun);
         book.close().await;
         let begun = Instant::now();
-        assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
+        assert_eq!(copies::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
         let audit = ms_since(begun);
         let bytes = std::fs::metadata(&path).unwrap().len();
         let (mib, each) = (mib(&path), bytes.checked_div(claims).unwrap_or(0));
@@ -142,7 +142,7 @@ pub(crate) async fn questions(size: u64) {
     row("the same while everything is read", &meanwhile);
     row(&format!("everything: {lines} lines"), format!("{took:.0}"));
     let (from, to) = (path.clone(), path.with_extension("backup"));
-    let backup = async move { Journal::back_up(&from, &to, &mut |_, _| {}).map(drop).unwrap() };
+    let backup = async move { copies::back_up(&from, &to, &mut |_, _| {}).map(drop).unwrap() };
     let ((), took, meanwhile) = beside(&mut book, backup).await;
     row("a commit while a backup is made", &meanwhile);
     row("the backup, audited", format!("{took:.0}"));

@@ -217,7 +217,7 @@ async fn committed(chain: &dyn Chain, good: &[Charge], estimate: &Estimate) -> S
     let facts = chain.facts();
     journal.bind(chain.binding(), 0).await.unwrap();
     let lane = LaneId { chain: facts.id, signer: facts.signer };
-    journal.open_lane(lane, position, 0).await.unwrap();
+    journal.lane(lane).open(position, 0).await.unwrap();
     let proposal = Proposal {
         origin: Origin { lane, contract },
         profile: Arc::clone(chain.profile().written()),

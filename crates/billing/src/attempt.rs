@@ -59,12 +59,25 @@ pub struct Signed {
 }
 
 /// The effect of an attempt when it lands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum AttemptKind {
     /// Charges the batch.
     Bill,
     /// Uses up the batch's place in the lane and charges nobody.
     Cancel,
+}
+
+impl AttemptKind {
+    /// The word for it in the journal.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+
+    /// The kind that `word` names, if it names one.
+    pub fn from_word(word: &str) -> Option<Self> {
+        word.parse().ok()
+    }
 }
 
 /// One signed transaction of a batch. No attempt is ever forgotten: the older bytes can win.

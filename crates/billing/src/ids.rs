@@ -127,6 +127,16 @@ pub enum Family {
 }
 
 impl Family {
+    /// The word for it in the journal and in settings.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+
+    /// The family that `word` names, if it names one.
+    pub fn from_word(word: &str) -> Option<Self> {
+        word.parse().ok()
+    }
+
     /// Returns the number of decimals of the coin in which a chain of this family takes its fees.
     pub fn coin_decimals(self) -> u8 {
         match self {

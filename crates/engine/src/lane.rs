@@ -13,7 +13,7 @@ use super::runway::Runway;
 use super::signing_queue::SigningQueue;
 use billing::{Attempt, BatchId, Closed, Gate, Rules, Slot, spell_address};
 use chain::{Chain, ChainError, Delivery, HeadExtent, HeadView, Unready};
-use journal::{Durable, Journal, JournalError, LaneId, Origin};
+use journal::{Durable, Journal, JournalError, LaneId, LaneState, Origin};
 use parking_lot::Mutex;
 use policy::Refusal;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl Lane {
         let name = LaneName { chain: facts.name.clone(), account };
         let batches = OpenBatches::default();
         let account = Account::join(accounts, facts.signer, name.clone(), &batches);
-        account.set_doubt(journal.is_old_copy().then_some(0));
+        account.set_doubt(journal.found().is_old_copy().then_some(0));
         let LaneSettings { role, gas_warn_billings, .. } = settings;
         let runway =
             Runway::new(Arc::clone(&chain), journal.clone(), name, role, gas_warn_billings);
@@ -176,7 +176,7 @@ impl Lane {
         if policy.paused {
             return Some(format!("by the configuration, chains.{}.paused", policy.chain));
         }
-        self.journal.paused(policy.chain).map(|pause| pause.to_string())
+        self.journal.pauses().of(policy.chain).map(|pause| pause.to_string())
     }
 
     /// Returns the same for callers without a signature: the sentence does not name who paused it.
@@ -185,7 +185,7 @@ impl Lane {
         if policy.paused {
             return self.paused();
         }
-        self.journal.paused(policy.chain).map(|pause| pause.since())
+        self.journal.pauses().of(policy.chain).map(|pause| pause.since())
     }
 
     /// Refuses new work while the chain is paused.
@@ -236,7 +236,8 @@ impl Lane {
             Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => true,
             Gate::Opening | Gate::Closed(_) => false,
         };
-        let in_flight_is_over = self.past.checks().in_flight_is_over(self.journal.left_ms());
+        let in_flight_is_over =
+            self.past.checks().in_flight_is_over(self.journal.found().left_ms());
         if !settled || !in_flight_is_over || self.last_error.get().is_some() {
             return Work::Busy;
         }
@@ -294,11 +295,12 @@ impl Lane {
     /// Resumes every batch that an earlier process left open.
     pub async fn resume(&self) -> Result<(), JournalError> {
         self.journal.bind(self.chain.binding(), self.journal.now_ms()).await?;
-        let (doubt, open) = self.journal.take_up(self.id()).await?;
-        self.account.set_doubt(doubt);
-        self.past.begin(self.journal.known_until(self.id()).await?);
+        let journal = self.journal.lane(self.id());
+        let LaneState { known_until_ms, open } = journal.take_up().await?;
+        self.account.set_doubt(known_until_ms);
+        self.past.begin(journal.known_until().await?);
         let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
-        let past = self.journal.past(self.id(), since_ms).await?;
+        let past = journal.past(since_ms).await?;
         self.counts.lock().accepted_ms = past.accepted_ms;
         self.chain.restore_state(past, &open);
         for slot in open {

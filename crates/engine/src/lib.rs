@@ -46,8 +46,8 @@ pub use watcher::Watcher;
 use alloy::primitives::B256;
 use billing::{Order, PlatformChainId};
 use journal::{
-    Billing, Journal, JournalError, OtherPause, Pause, PersonsWord, Resolved, Spent, Switch,
-    Unresolved,
+    Billing, Journal, JournalError, NotWritten, OtherPause, Pause, PersonsWord, Resolved, Spent,
+    Switch, Unresolved,
 };
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -71,6 +71,15 @@ impl<E> From<NoVerdict> for NotDone<E> {
 impl<E> From<JournalError> for NotDone<E> {
     fn from(error: JournalError) -> Self {
         Self::NoVerdict(error.into())
+    }
+}
+
+impl<E> From<NotWritten<E>> for NotDone<E> {
+    fn from(not: NotWritten<E>) -> Self {
+        match not {
+            NotWritten::Refused(why) => Self::Refused(why),
+            NotWritten::Journal(error) => error.into(),
+        }
     }
 }
 
@@ -130,7 +139,7 @@ impl Engine {
         }
         let since_ms = self.journal.now_ms();
         let now = Pause { by: by.to_owned(), since_ms, why: why.clone() };
-        self.journal.set_paused(switch, now).await?.map_err(NotDone::Refused)?;
+        self.journal.pauses().set(switch, now).await?;
         let chains = chains.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         warn!(chains, by, why, "{done}");
         Ok(())
@@ -141,7 +150,7 @@ impl Engine {
         self.journal.ready()?;
         let (subscription, by) = (finding.subscribe.0, finding.by.clone());
         let word = finding.resolution.word();
-        let resolved = self.journal.resolve(finding).await?.map_err(NotDone::Refused)?;
+        let resolved = self.journal.resolve(finding).await?;
         warn!(batch = resolved.billing.batch.0, subscription, by, "resolved as {word}");
         Ok(resolved)
     }

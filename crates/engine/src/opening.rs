@@ -27,7 +27,7 @@ struct Learnt {
 /// Brings the gate to where it belongs after a look at the chain.
 pub(super) async fn open(lane: &Lane, pulse: HeadView) -> Result<(), LaneError> {
     let (nonces, told_ms) = (pulse.nonces, told_until_ms(lane, pulse));
-    let known = match lane.journal.next_position(lane.id()).await? {
+    let known = match lane.journal.lane(lane.id()).next_position().await? {
         Some(next) => next,
         // Nothing is billed on the chain, so nothing can be billed twice.
         None if lane.settings.role.only_follows() == Some(OnlyFollows::RetiredChain) => {
@@ -52,7 +52,7 @@ pub(super) async fn open(lane: &Lane, pulse: HeadView) -> Result<(), LaneError> 
         pools: PoolView::NotAsked,
         learnt: false,
         opaque: None,
-        used_up: lane.journal.used_up(lane.id()).await?,
+        used_up: lane.journal.lane(lane.id()).used_up().await?,
     };
     let (mut in_blocks, mut read) = (Vec::new(), None);
     loop {
@@ -105,7 +105,7 @@ async fn place_takers(lane: &Lane, from: u64, to: u64) -> Result<PlaceTakers, La
 async fn read_on(lane: &Lane) -> Result<Option<BlockScan>, LaneError> {
     let AccountHistory::Blocks(blocks) = lane.chain.history() else { return Ok(None) };
     let since_ms = lane.account.doubt().unwrap_or_default();
-    let read = lane.journal.read_until(lane.id()).await?;
+    let read = lane.journal.lane(lane.id()).read_until().await?;
     let rival_until_ms = lane.past.checks().rival_until_ms;
     let from = ReadFrom { since_ms, read, rival_until_ms };
     Ok(Some(blocks.scan_blocks(ScanRange::Forgotten(from)).await?))
@@ -124,10 +124,10 @@ fn blocks_read(lane: &Lane, scan: Option<&BlockScan>) -> BlocksRead {
 /// goes on there.
 async fn has_read(lane: &Lane, read: Option<LearntUpTo>) -> Result<(), LaneError> {
     let Some(read) = read else { return Ok(()) };
-    let before = lane.journal.read_until(lane.id()).await?;
+    let before = lane.journal.lane(lane.id()).read_until().await?;
     let from = before.map_or(0, |before| before.number);
     if read.number >= from.saturating_add(WRITTEN_EVERY) {
-        lane.journal.has_read(lane.id(), read, lane.journal.now_ms()).await?;
+        lane.journal.lane(lane.id()).has_read(read, lane.journal.now_ms()).await?;
     }
     Ok(())
 }
@@ -157,8 +157,8 @@ async fn begin(
     told_ms: i64,
 ) -> Result<Option<u64>, LaneError> {
     reconcile_new_lane(lane).await?;
-    let by_blocks = |at_ms| lane.journal.by_blocks(at_ms);
-    let left_ms = lane.account.doubt().map(by_blocks).or_else(|| lane.journal.left_ms());
+    let by_blocks = |at_ms| lane.journal.found().by_blocks(at_ms);
+    let left_ms = lane.account.doubt().map(by_blocks).or_else(|| lane.journal.found().left_ms());
     let (left, sent) = match (lane.chain.history(), left_ms) {
         // Positions are ours alone: no chain knows them.
         (AccountHistory::Blocks(_), _) => (None, 0),
@@ -185,7 +185,7 @@ async fn begin(
              claims"
         );
     }
-    Ok(Some(lane.journal.open_lane(lane.id(), first, told_ms).await?))
+    Ok(Some(lane.journal.lane(lane.id()).open(first, told_ms).await?))
 }
 
 /// Those that the journal does not know, in the places from `next` on.
@@ -203,7 +203,7 @@ async fn unknown(lane: &Lane, next: u64, found: Vec<Foreign>) -> Result<Vec<Fore
 /// Takes new work from now on: nothing that the lane did is unknown.
 async fn open_gate(lane: &Lane, told_ms: i64) -> Result<(), LaneError> {
     if lane.account.doubt().is_some() {
-        lane.journal.end_doubt(lane.id(), told_ms).await?;
+        lane.journal.lane(lane.id()).end_doubt(told_ms).await?;
         lane.account.set_doubt(None);
         if let AccountHistory::Blocks(blocks) = lane.chain.history() {
             blocks.end_scan().await;

@@ -68,10 +68,10 @@ fn view(lane: &Lane) -> PastView {
     let now_ms = journal.now_ms();
     PastView {
         journal: JournalPast {
-            left_ms: journal.left_ms(),
-            was_closed: journal.was_closed(),
+            left_ms: journal.found().left_ms(),
+            was_closed: journal.found().was_closed(),
             known_at_start_ms: lane.past.known_at_start_ms(),
-            clocks_ms: now_ms.saturating_sub(journal.by_blocks(now_ms)),
+            clocks_ms: now_ms.saturating_sub(journal.found().by_blocks(now_ms)),
         },
         only_follows: !lane.settings.role.signs(),
         in_doubt: lane.account.doubt().is_some(),
@@ -114,7 +114,7 @@ async fn compare(lane: &Lane, read: BlockScan) -> Result<BlocksSeen, LaneError> 
 
 async fn ask_last_use(lane: &Lane) -> Result<LastUseSeen, LaneError> {
     let Some(used_ms) = last_used_ms(lane).await? else { return Ok(LastUseSeen::Never) };
-    let known_ms = lane.journal.known_until(lane.id()).await?.unwrap_or_default();
+    let known_ms = lane.journal.lane(lane.id()).known_until().await?.unwrap_or_default();
     Ok(LastUseSeen::At { used_ms, known_ms })
 }
 
@@ -152,7 +152,7 @@ async fn ask_unconfirmed(
 
 /// Puts a lane that the journal does not know in doubt if the journal may be a copy from before the lane.
 pub(super) async fn reconcile_new_lane(lane: &Lane) -> Result<(), LaneError> {
-    let Some(left_ms) = lane.journal.left_ms() else { return Ok(()) };
+    let Some(left_ms) = lane.journal.found().left_ms() else { return Ok(()) };
     let used_ms = last_used_ms(lane).await?;
     if lane.account.doubt().is_none() && new_lane_is_in_doubt(left_ms, used_ms) {
         let known_ms = left_ms;
@@ -184,7 +184,7 @@ async fn begin_doubt(lane: &Lane, known_ms: i64, last_use: LastUseSeen) -> Resul
         known_ms,
         "the account was used without this journal: it is new or an old copy, or the key is used elsewhere. What it did since is learnt from the chain's blocks"
     );
-    lane.journal.begin_doubt(lane.id(), known_ms, lane.journal.now_ms()).await?;
+    lane.journal.lane(lane.id()).begin_doubt(known_ms, lane.journal.now_ms()).await?;
     lane.account.set_doubt(Some(known_ms));
     Ok(())
 }

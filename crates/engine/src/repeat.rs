@@ -48,7 +48,7 @@ impl Asked {
             return Stop::NoVerdict(taken);
         }
         // The reason against a charge may be that another process has charged it since its claims were read.
-        match lane.journal.is_still_ours().await {
+        match lane.journal.instances().none_has_begun().await {
             Ok(()) => Stop::Answer(Answer::Refused(refused, earlier)),
             Err(lost) => Stop::NoVerdict(lost.into()),
         }
@@ -104,7 +104,7 @@ impl Asked {
             return Ok(Stop::NoVerdict(taken));
         }
         // A billing of another process, whose COMMIT is under way, is as good as none.
-        lane.journal.is_still_ours().await?;
+        lane.journal.instances().none_has_begun().await?;
         let of_newest = |one: &Satisfied| one.by.batch == newest;
         let (named, earlier): (Vec<_>, Vec<_>) = satisfied.into_iter().partition(of_newest);
         Ok(Stop::Answer(Answer::Sent(Sent {

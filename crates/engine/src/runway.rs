@@ -3,7 +3,7 @@
 use super::lane_name::LaneName;
 use super::role::Role;
 use chain::{Chain, Headroom, Payer};
-use journal::{GasNote, Journal, LaneId};
+use journal::{GasMoney, Journal, LaneId};
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use tracing::{info, warn};
@@ -69,7 +69,8 @@ impl Runway {
         }
         let why = if low { self.runs_low(left) } else { lasts(left) };
         // A note that cannot be written is tried again at the next look.
-        if self.journal.note_gas(GasNote { lane: self.id(), low, why }).await.is_ok() {
+        let money = if low { GasMoney::Low } else { GasMoney::Lasts };
+        if self.journal.lane(self.id()).note_gas(money, why).await.is_ok() {
             self.gas.lock().noted_low = low;
         }
     }

@@ -63,7 +63,7 @@ pub(super) async fn commit(
 
 /// Reads the position at which the journal has the lane: the expected one was wrong.
 async fn read_position(lane: &Lane) -> Result<(), JournalError> {
-    if let Some(next) = lane.journal.next_position(lane.id()).await? {
+    if let Some(next) = lane.journal.lane(lane.id()).next_position().await? {
         lane.queue.advance_to(next);
     }
     Ok(())

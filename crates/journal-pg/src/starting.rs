@@ -17,8 +17,8 @@ use crate::{ServerConfig, fitness};
 use host::clock::Clock;
 use journal::sql::{Database, SqlError};
 use journal::store::{
-    Begun, BootId, FoundAtStart, FreeSpace, Job, Opened, ServerLink, ServingInstance,
-    TablesAtStart, Usage, WorkQueue, begin_doubts, insert_boot, left_ms, newest_boot,
+    Begun, BootId, Findings, FreeSpace, Job, Opened, ServerLink, ServingInstance, TablesAtStart,
+    Usage, WorkQueue, begin_doubts, insert_boot, left_ms, newest_boot,
 };
 use journal::{Figures, Journal};
 use parking_lot::Mutex;
@@ -168,7 +168,7 @@ pub(crate) fn begin(
     let journal = Journal::of(Opened {
         queue: WorkQueue::of_a_server(jobs, questions, link),
         figures,
-        found: FoundAtStart { old_copy, was_closed, left_ms, begun: Begun::written() },
+        found: Findings { old_copy, was_closed, left_ms, begun: Begun::written() },
         space: FreeSpace::default(),
         tables,
         instance: Some(instance),

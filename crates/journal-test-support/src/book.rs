@@ -46,7 +46,7 @@ impl Book {
     /// On a new journal, whose lane is opened.
     pub async fn begin(journal: Journal, room: Room) -> Self {
         journal.bind(binding(), NOW_MS).await.unwrap();
-        assert_eq!(journal.open_lane(lane(), FIRST, NOW_MS).await.unwrap(), FIRST);
+        assert_eq!(journal.lane(lane()).open(FIRST, NOW_MS).await.unwrap(), FIRST);
         Self { journal, room }
     }
 
@@ -92,7 +92,7 @@ impl Book {
 
     /// The next position of the lane.
     pub async fn next_position(&self) -> u64 {
-        self.journal.next_position(lane()).await.unwrap().unwrap()
+        self.journal.lane(lane()).next_position().await.unwrap().unwrap()
     }
 
     /// Every value of every row.
@@ -193,7 +193,7 @@ pub async fn take(
     journal: &Journal,
     mut proposal: Proposal,
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
-    let next = journal.next_position(proposal.origin.lane).await?;
+    let next = journal.lane(proposal.origin.lane).next_position().await?;
     proposal.place(next.unwrap_or(FIRST));
     journal.accept(proposal).await
 }

@@ -2,7 +2,7 @@
 //! backup restored.
 
 use crate::book::config;
-use journal::Journal;
+use journal::copies;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ impl Drop for Room {
         let looked_at = path.exists() && !self.forged.load(Ordering::Relaxed);
         if looked_at && !std::thread::panicking() {
             let room = tempfile::tempdir().unwrap();
-            let restored = Journal::rehearse_restore(&path, room.path()).unwrap();
+            let restored = copies::rehearse_restore(&path, room.path()).unwrap();
             assert_eq!(restored.faults, Vec::<String>::new());
         }
     }

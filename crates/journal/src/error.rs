@@ -44,6 +44,29 @@ pub enum JournalError {
     Lost,
 }
 
+/// Why an instruction of a person was not written down. Every variant means: nothing was written.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum NotWritten<E> {
+    /// It does not fit what is written, for this reason.
+    #[error(transparent)]
+    Refused(E),
+    /// The journal did not take it.
+    #[error(transparent)]
+    Journal(JournalError),
+}
+
+impl<E> From<JournalError> for NotWritten<E> {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error)
+    }
+}
+
+impl<E> From<SqlError> for NotWritten<E> {
+    fn from(error: SqlError) -> Self {
+        Self::Journal(error.into())
+    }
+}
+
 /// Why a batch was not accepted. Every variant means: nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {

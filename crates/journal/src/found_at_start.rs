@@ -4,10 +4,18 @@ use crate::LaneId;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The amount by which this machine's clock may have been ahead of the chains' when rows were written: at least
+/// this much, and this much when nothing is said.
+const CLOCKS: Duration = Duration::from_mins(2);
+
+/// The most that counts of that: further than this no clock of a chain that moves money is off while it signs.
+const MOST_CLOCKS: Duration = Duration::from_mins(10);
 
 /// The findings of a start.
 #[derive(Clone, Debug)]
-pub struct FoundAtStart {
+pub struct Findings {
     /// True if the mark beside the journal contradicts it, or is missing: a restored copy may have forgotten claims.
     pub old_copy: bool,
     /// True if the process before this one closed the journal. If not, that process was killed, or the journal is a
@@ -18,6 +26,54 @@ pub struct FoundAtStart {
     pub left_ms: Option<i64>,
     /// The record that this start is written down.
     pub begun: Arc<Begun>,
+}
+
+/// The findings, and what a time that was found can stand for.
+#[derive(Clone, Debug)]
+pub struct FoundAtStart {
+    findings: Findings,
+    clocks: Duration,
+}
+
+impl FoundAtStart {
+    pub(crate) fn new(findings: Findings) -> Self {
+        Self { findings, clocks: CLOCKS }
+    }
+
+    /// The same, where rows may be dated by a clock that was so far ahead of the chains': two minutes at least, ten at
+    /// most.
+    pub(crate) fn dated_within(self, clocks: Duration) -> Self {
+        Self { clocks: clocks.clamp(CLOCKS, MOST_CLOCKS), ..self }
+    }
+
+    /// The record that this start is written down.
+    pub(crate) fn begun(&self) -> &Begun {
+        &self.findings.begun
+    }
+
+    /// Returns true if the mark beside the journal contradicts it, or is missing: a restored copy may have forgotten
+    /// claims.
+    pub fn is_old_copy(&self) -> bool {
+        self.findings.old_copy
+    }
+
+    /// Returns true if the process before this one closed the journal. If not, that process was killed, or the journal
+    /// is a copy that was made while it ran.
+    pub fn was_closed(&self) -> bool {
+        self.findings.was_closed
+    }
+
+    /// When the process before this one wrote its newest row, or began where it wrote none, in Unix ms by the time of
+    /// blocks, and no later: a copy that was put in place knows nothing of what came after it. None where there was no
+    /// such process.
+    pub fn left_ms(&self) -> Option<i64> {
+        self.findings.left_ms.map(|at_ms| self.by_blocks(at_ms))
+    }
+
+    /// The earliest time of blocks that a time of this machine can stand for, Unix ms.
+    pub fn by_blocks(&self, at_ms: i64) -> i64 {
+        at_ms.saturating_sub(i64::try_from(self.clocks.as_millis()).unwrap_or(i64::MAX))
+    }
 }
 
 /// The record of a start: written down or not, and the lanes to be written with it.

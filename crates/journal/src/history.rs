@@ -2,9 +2,9 @@
 //! was written can be shown not to have been changed since.
 
 use crate::model::{Added, Corrected};
-use crate::sql::columns::{kind_word, period_text};
+use crate::sql::columns::period_text;
 use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
-use crate::{HistoryHead, Origin};
+use crate::{HistoryEvent, HistoryHead, Origin};
 use alloy::primitives::B256;
 use billing::{
     AskedBy, Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord,
@@ -30,7 +30,12 @@ pub(crate) fn newest(conn: &dyn Database) -> SqlResult<Newest> {
 }
 
 /// Appends a row inside the current transaction.
-pub(crate) fn append(conn: &dyn Database, at_ms: i64, event: &str, body: &Value) -> SqlResult<()> {
+pub(crate) fn append(
+    conn: &dyn Database,
+    at_ms: i64,
+    event: HistoryEvent,
+    body: &Value,
+) -> SqlResult<()> {
     append_to(conn, &newest(conn)?, at_ms, event, body)
 }
 
@@ -39,9 +44,10 @@ pub(crate) fn append_to(
     conn: &dyn Database,
     newest: &Newest,
     at_ms: i64,
-    event: &str,
+    event: HistoryEvent,
     body: &Value,
 ) -> SqlResult<()> {
+    let event = event.word();
     let seq = newest.seq.saturating_add(1);
     let row = HistoryRow { seq, at_ms, event, body: &body.to_string() };
     let digest = row.digest(&newest.digest);
@@ -74,6 +80,11 @@ pub(crate) struct HistoryRow<'a> {
 }
 
 impl HistoryRow<'_> {
+    /// The kind of the row. None: a later program has written it.
+    pub(crate) fn kind(&self) -> Option<HistoryEvent> {
+        HistoryEvent::from_word(self.event)
+    }
+
     /// The digest that the row carries when the one before it carries `before`.
     pub(crate) fn digest(&self, before: &[u8]) -> Vec<u8> {
         let mut hash = Sha256::new();
@@ -145,7 +156,7 @@ pub(crate) fn attempt_body(attempt: &Attempt, counted: &[Added]) -> Value {
     json!({
         "batch": attempt.batch.0,
         "attempt": attempt.seq,
-        "kind": kind_word(attempt.kind),
+        "kind": attempt.kind.word(),
         "transaction": transaction_digest(&attempt.signed),
         "counted": counted,
     })

@@ -1,18 +1,17 @@
 //! A journal that was just opened, in a file or on a server: the parts that differ between the two.
 
 use crate::figures::Figures;
-use crate::found_at_start::FoundAtStart;
+use crate::found_at_start::{Findings, FoundAtStart};
 use crate::free_space::FreeSpace;
+use crate::pauses::Pauses;
 use crate::queue::WorkQueue;
-use crate::sharing::instances::ServingInstance;
+use crate::sharing::instances::{Instances, ServingInstance};
 use crate::sql::{Database, SqlResult};
-use crate::tables::lane_past::CLOCKS_MS;
 use crate::tables::networks::Renamed;
 use crate::tables::pauses;
 use crate::{Journal, Pause};
 use billing::PlatformChainId;
 use host::clock::Clock;
-use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ pub struct Opened {
     /// The threads' counters.
     pub figures: Arc<Figures>,
     /// The findings of this process's start, which is written down or soon will be.
-    pub found: FoundAtStart,
+    pub found: Findings,
     /// The content of the tables that are read once.
     pub tables: TablesAtStart,
     /// The room on the disk of a file.
@@ -54,14 +53,13 @@ impl Journal {
     pub fn of(opened: Opened) -> Self {
         let Opened { queue, figures, found, tables, space, instance, clock } = opened;
         Self {
-            pauses: Arc::new(RwLock::new(tables.pauses)),
+            found: FoundAtStart::new(found),
+            pauses: Pauses::new(tables.pauses, queue.clone()),
+            instances: Instances::new(instance, queue.clone(), clock),
             renamed: Arc::new(tables.renamed),
             queue,
             figures,
-            found,
-            space,
-            instance,
-            clocks_ms: CLOCKS_MS,
+            space: Arc::new(space),
             clock,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::JournalError;
 use crate::job::{Job, RanWrite};
-use crate::sharing::server_link::ServerLink;
+use crate::server_link::ServerLink;
 use crate::sql::{Database, SqlResult};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};

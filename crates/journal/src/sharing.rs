@@ -1,5 +1,4 @@
-//! The journal on a server, as far as its handle knows of it: instances, standby, and the way to the server.
+//! The journal on a server, as far as its handle knows of it: instances and standby.
 
 pub(crate) mod instances;
-pub(crate) mod server_link;
 pub(crate) mod standby;

@@ -4,7 +4,7 @@
 //! Nothing here writes a claim, a position or an attempt: those come as [`Job`]s out of the journal.
 
 pub use crate::audit::watched as audit;
-pub use crate::found_at_start::{Begun, FoundAtStart};
+pub use crate::found_at_start::{Begun, Findings};
 pub use crate::free_space::FreeSpace;
 pub use crate::history::{head, holds};
 pub use crate::job::{ClosedSignal, GROUP, Job, JobReply, Look, RanWrite, Write};
@@ -12,8 +12,8 @@ pub use crate::model::{BootId, differences};
 pub use crate::open_error::{unanswered, unwritable};
 pub use crate::opened::{Opened, TablesAtStart};
 pub use crate::queue::WorkQueue;
+pub use crate::server_link::{ServerLink, Usage};
 pub use crate::sharing::instances::{InstanceTable, ServingInstance};
-pub use crate::sharing::server_link::{ServerLink, Usage};
 pub use crate::sqlite::files::find_place_for_mark;
 pub use crate::sqlite::migrations::{Migration, OLDEST, STEPS, Steps};
 pub use crate::sqlite::moved_file::{FileToMove, MovedFile, PlaceForFile, columns, tables};

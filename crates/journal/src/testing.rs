@@ -128,5 +128,5 @@ pub fn back_up(
     to: &Path,
     between: &dyn Fn() -> Result<(), NotCopied>,
 ) -> Result<Audit, NotCopied> {
-    backup::back_up(from, to, &mut |_, _| {}, between)
+    backup::back_up_in_steps(from, to, &mut |_, _| {}, between)
 }

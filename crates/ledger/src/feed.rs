@@ -7,7 +7,7 @@
 use alloy::primitives::{Address, B256};
 use billing::{AttemptKind, BatchId, PlatformChainId};
 use journal::sql::{OptionalExtension as _, Row, SqlError, SqlResult};
-use journal::{Billing, Journal, JournalError, Reading, Recorded, Renames};
+use journal::{Billing, HistoryEvent, Journal, JournalError, Reading, Recorded, Renames};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -79,31 +79,40 @@ pub enum FeedKind {
 }
 
 impl FeedKind {
-    /// Of a row of the history; none where the row is of no concern to followers.
-    fn of(event: &str, body: &RowBody) -> Option<Self> {
+    /// The kind of a row of the history. None: the row is of no concern to followers.
+    fn of(event: HistoryEvent, body: &RowBody) -> Option<Self> {
         Some(match event {
-            "accepted" => Self::Accepted,
-            "adopted" => Self::Learnt,
-            "signed again" if body.kind.as_deref() == Some("cancel") => {
+            HistoryEvent::Accepted => Self::Accepted,
+            HistoryEvent::Adopted => Self::Learnt,
+            HistoryEvent::SignedAgain
+                if body.kind.as_deref() == Some(AttemptKind::Cancel.word()) =>
+            {
                 Self::SignedAgain(AttemptKind::Cancel)
             }
-            "signed again" => Self::SignedAgain(AttemptKind::Bill),
-            "settled" => Self::Settled,
-            "resolved" => Self::Resolved,
-            "paused" => Self::Paused,
-            "resumed" => Self::Resumed,
-            "gate" if body.open == Some(true) => Self::LaneOpened,
-            "gate" => Self::LaneClosed,
-            "gas" if body.low == Some(true) => Self::GasLow,
-            "gas" => Self::GasLasts,
-            "restored" => Self::Restored,
-            "used without the journal" => Self::InDoubt,
-            "learnt what was forgotten" => Self::Learned,
-            "used elsewhere" => Self::UsedElsewhere,
-            "chain renamed" => Self::ChainRenamed,
-            "contract changed" => Self::ContractChanged,
-            "imported" => Self::Imported,
-            _ => return None,
+            HistoryEvent::SignedAgain => Self::SignedAgain(AttemptKind::Bill),
+            HistoryEvent::Settled => Self::Settled,
+            HistoryEvent::Resolved => Self::Resolved,
+            HistoryEvent::Paused => Self::Paused,
+            HistoryEvent::Resumed => Self::Resumed,
+            HistoryEvent::Gate if body.open == Some(true) => Self::LaneOpened,
+            HistoryEvent::Gate => Self::LaneClosed,
+            HistoryEvent::Gas if body.low == Some(true) => Self::GasLow,
+            HistoryEvent::Gas => Self::GasLasts,
+            HistoryEvent::Restored => Self::Restored,
+            HistoryEvent::UsedWithoutJournal => Self::InDoubt,
+            HistoryEvent::LearntForgotten => Self::Learned,
+            HistoryEvent::UsedElsewhere => Self::UsedElsewhere,
+            HistoryEvent::ChainRenamed => Self::ChainRenamed,
+            HistoryEvent::ContractChanged => Self::ContractChanged,
+            HistoryEvent::Imported => Self::Imported,
+            HistoryEvent::ClaimsPassedOn
+            | HistoryEvent::PlaceTaken
+            | HistoryEvent::LaneOpened
+            | HistoryEvent::BlocksRead
+            | HistoryEvent::ChainBound
+            | HistoryEvent::Profile
+            | HistoryEvent::Migrated
+            | HistoryEvent::LogBegun => return None,
         })
     }
 }
@@ -214,12 +223,13 @@ pub(crate) fn step(
             return Ok(Some(FeedStep { told, reached, more: true }));
         }
         looked = looked.saturating_add(1);
-        let event: String = row.get(2)?;
+        let event = HistoryEvent::from_word(row.get_ref(2)?.as_str()?);
         reached.heard = row_mark(&row, 0, 4)?;
-        if event == "restored" {
+        if event == Some(HistoryEvent::Restored) {
             reached.restored = reached.heard;
         }
-        if let Some(event) = read(tables, &row, &event, reached, &renames)? {
+        let Some(event) = event else { continue };
+        if let Some(event) = read(tables, &row, event, reached, &renames)? {
             charges = charges.saturating_add(event.billing.as_ref().map_or(0, |b| b.items.len()));
             told.push(event);
         }
@@ -302,7 +312,7 @@ struct BodyPlace {
 fn read(
     tables: Reading<'_>,
     row: &Row<'_>,
-    event: &str,
+    event: HistoryEvent,
     place: FeedPlace,
     renames: &Renames,
 ) -> SqlResult<Option<FeedEvent>> {

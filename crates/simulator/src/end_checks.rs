@@ -3,7 +3,7 @@
 use crate::disk::Files;
 use crate::world::{Side, World};
 use config::JournalConfig;
-use journal::{Audit, Journal};
+use journal::{Audit, copies};
 use rusqlite::Connection;
 use std::fs;
 
@@ -11,17 +11,17 @@ impl Files {
     /// I2: the history holds, a backup can be made of it, and what is restored from that backup holds as well.
     pub(crate) fn close(&self, config: &JournalConfig) -> Result<(), String> {
         let problem = |what: &str, why: &dyn std::fmt::Display| format!("I2: {what}: {why}");
-        let audit = Journal::audit(&self.journal(), &[]);
+        let audit = copies::audit(&self.journal(), &[]);
         let audit = sound(audit.map_err(|error| problem("the audit", &error))?)?;
         let (backup, restored) = (self.beside("closing.sqlite"), self.beside("restored.sqlite"));
         for name in [&backup, &restored] {
             fs::remove_file(name).unwrap_or_default();
         }
-        let copied = Journal::back_up(&self.journal(), &backup, &mut |_, _| {});
+        let copied = copies::back_up(&self.journal(), &backup, &mut |_, _| {});
         let copied = sound(copied.map_err(|error| problem("no backup is made", &error))?)?;
         let into = JournalConfig { path: restored, ..config.clone() };
         let kept = [audit.head.clone()];
-        let again = Journal::restore(&into, &backup, &kept, &mut |_, _| {});
+        let again = copies::restore(&into, &backup, &kept, &mut |_, _| {});
         let again = sound(again.map_err(|error| problem("the backup is not restored", &error))?)?;
         if [&copied, &again]
             .iter()

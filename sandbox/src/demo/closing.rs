@@ -6,7 +6,7 @@ use super::report::Row;
 use super::{Error, signer};
 use clap::Parser;
 use config::Config;
-use journal::Journal;
+use journal::copies::rehearse_restore;
 use merchant_signer::app::copies;
 use merchant_signer::app::totals::{self, TotalsCommand};
 use node::Http;
@@ -26,7 +26,7 @@ pub(super) async fn close(paper: &Paper, place: &Path) -> Result<Vec<Row>, Error
     let (told, holds) = copies::audit(None, &config.journal, &[])?;
     let last = told.lines().last().unwrap_or_default().to_owned();
     let room = tempfile::tempdir()?;
-    let restored = Journal::rehearse_restore(&place.join(signer::JOURNAL), room.path());
+    let restored = rehearse_restore(&place.join(signer::JOURNAL), room.path());
     let (is_restored, saw) = match &restored {
         Ok(audit) => (audit.faults.is_empty(), format!("{} batches", audit.batches)),
         Err(why) => (false, why.to_string()),

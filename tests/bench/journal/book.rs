@@ -11,7 +11,8 @@ use billing::{
 use config::JournalConfig;
 use futures_util::future::join_all;
 use journal::{
-    Binding, ClaimScope, Durable, Journal, LaneId, Network, Origin, Proposal, Sealed, Settlement,
+    Binding, ClaimScope, Durable, Journal, LaneId, LaneState, Network, Origin, Proposal, Sealed,
+    Settlement,
 };
 use policy::{Count, Unit};
 use std::path::Path;
@@ -88,10 +89,10 @@ impl Book {
         let binding = Binding { chain: LANE.chain, network, contract: CONTRACT, naming };
         journal.bind(binding, journal.now_ms()).await.unwrap();
         journal.known_lanes().await.unwrap();
-        let (_, open) = journal.take_up(LANE).await.unwrap();
-        journal.known_until(LANE).await.unwrap();
-        journal.past(LANE, journal.now_ms() - 86_400_000).await.unwrap();
-        let position = journal.open_lane(LANE, 0, journal.now_ms()).await.unwrap();
+        let LaneState { open, .. } = journal.lane(LANE).take_up().await.unwrap();
+        journal.lane(LANE).known_until().await.unwrap();
+        journal.lane(LANE).past(journal.now_ms() - 86_400_000).await.unwrap();
+        let position = journal.lane(LANE).open(0, journal.now_ms()).await.unwrap();
         let newest = position.checked_sub(1).map(hash_of);
         let charges = match newest {
             Some(hash) => {

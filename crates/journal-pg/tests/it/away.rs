@@ -33,7 +33,7 @@ async fn whose_connections_are_ended_goes_on_by_itself_and_loses_nothing() {
         );
         ran(server.clone(), end).unwrap();
         eventually("it is ready again", async || {
-            book.journal.next_position(lane()).await.is_ok() && book.journal.ready().is_ok()
+            book.journal.lane(lane()).next_position().await.is_ok() && book.journal.ready().is_ok()
         })
         .await;
         assert_eq!(book.claims(item(round, 1)).await.len(), 1, "round {round}");
@@ -116,7 +116,10 @@ async fn a_journal_is_one_process_s_and_can_be_audited_by_another() {
     assert_eq!((audit.batches, audit.faults), (1, vec![]));
     assert_eq!(audit.head, book.journal.head().await.unwrap());
     book.journal.close().await;
-    assert!(book.journal.next_position(lane()).await.is_err(), "it is closed for reads as well");
+    assert!(
+        book.journal.lane(lane()).next_position().await.is_err(),
+        "it is closed for reads as well"
+    );
     drop(journal_pg::open(&config, Clock::MACHINE).unwrap());
 }
 
@@ -179,5 +182,5 @@ async fn an_operator_hears_why_a_server_cannot_be_used() {
     let again = journal_pg::create(&usual, &within(&server, &book.room), "signer");
     let again = again.unwrap_err().to_string();
     assert!(again.contains("a journal is never replaced"), "{again}");
-    assert!(!journal_pg::open(&usual, Clock::MACHINE).unwrap().is_old_copy());
+    assert!(!journal_pg::open(&usual, Clock::MACHINE).unwrap().found().is_old_copy());
 }

@@ -30,7 +30,7 @@ async fn a_machine_with_another_contract_says_so_and_takes_over_by_a_persons_wor
     eventually("the one that serves sees it", async || {
         let differs =
             |one: &Instance| one.differs == ["chains.139.contract"] && one.unfit.is_some();
-        first.instances().iter().any(differs)
+        first.instances().all().iter().any(differs)
     })
     .await;
     first.close().await;

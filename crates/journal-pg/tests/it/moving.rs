@@ -20,7 +20,7 @@ async fn a_journal_goes_to_a_server_and_back_with_all_that_it_holds() {
     }
     let pause = Switch::Pause(vec![PlatformChainId(13)]);
     let by = Pause { by: "somebody".to_owned(), since_ms: NOW_MS, why: None };
-    file.journal.set_paused(pause, by).await.unwrap().unwrap();
+    file.journal.pauses().set(pause, by).await.unwrap();
     let before = held(&file).await;
     let (path, room) = (journal_test_support::config(&file.room), Room::new());
     ran(server.clone(), format!("{ROLE}; CREATE SCHEMA {}", schema(&room))).unwrap();
@@ -34,7 +34,7 @@ async fn a_journal_goes_to_a_server_and_back_with_all_that_it_holds() {
     assert!(again.contains("the copy is whole"), "all of it is there: {again}");
 
     let book = Book { journal: opened(&server, &room), room };
-    assert!(!book.journal.is_old_copy(), "the mark went along");
+    assert!(!book.journal.found().is_old_copy(), "the mark went along");
     assert_eq!(held(&book).await, before);
     assert!(!book.takes(item(7, 2)).await, "it is claimed");
     assert!(book.takes(item(7, 9)).await);
@@ -47,7 +47,7 @@ async fn a_journal_goes_to_a_server_and_back_with_all_that_it_holds() {
     assert_eq!(copy().unwrap(), before.1);
     assert!(matches!(copy(), Err(OpenError::Exists(_))));
     let book = Book { journal: Journal::open(&back).unwrap(), room: book.room };
-    assert!(!book.journal.is_old_copy(), "the mark went along");
+    assert!(!book.journal.found().is_old_copy(), "the mark went along");
     let (rows, audit) = held(&book).await;
     assert!(before.0.iter().all(|row| rows.contains(row)));
     assert_eq!(rows.len(), before.0.len() + 1, "and that the log of the file begins");
@@ -55,7 +55,7 @@ async fn a_journal_goes_to_a_server_and_back_with_all_that_it_holds() {
     let again = to_file(&config, &there, &mut |_, _| {}).unwrap_err().to_string();
     assert!(again.contains("it may be an old copy"), "its mark went along: {again}");
     for left in [Journal::open(&path).unwrap(), opened(&server, &book.room)] {
-        assert!(left.is_old_copy(), "what was left behind is not the journal any more");
+        assert!(left.found().is_old_copy(), "what was left behind is not the journal any more");
         left.close().await;
     }
     // Its start has put in doubt what it may have forgotten, so it could be copied, if there was nothing yet.
@@ -92,7 +92,7 @@ async fn a_copy_to_a_file_that_is_cut_off_can_be_made_again() {
         .find(|left| Path::new(&beside(left)).exists());
     assert_eq!(left, None);
     let copy = Journal::open(&to).unwrap();
-    assert!(!copy.is_old_copy());
+    assert!(!copy.found().is_old_copy());
     let book = Book { journal: copy, room: book.room };
     assert!(!book.takes(item(1, 1)).await, "it is claimed");
 }

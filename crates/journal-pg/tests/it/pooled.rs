@@ -91,7 +91,7 @@ async fn a_pooler_that_shares_sessions_is_refused_and_one_that_does_not_serves()
     std::fs::remove_file(&alone.mark_path).unwrap();
     journal_pg::create(&alone, &owner, "signer").unwrap();
     let book = Book::begin(journal_pg::open(&alone, Clock::MACHINE).unwrap(), room).await;
-    assert!(!book.journal.is_old_copy());
+    assert!(!book.journal.found().is_old_copy());
     assert!(book.takes(item(1, 1)).await);
     assert!(!book.takes(item(1, 1)).await);
     assert_eq!(book.audit().await.faults, Vec::<String>::new());

@@ -39,19 +39,19 @@ async fn the_role_of_a_signer_cannot_take_away_or_change_what_was_written_down()
 async fn a_database_that_lacks_what_this_signer_saw_in_it_is_an_old_copy() {
     let server = given().unwrap();
     let book = Book::new().await;
-    assert!(!book.journal.is_old_copy());
+    assert!(!book.journal.found().is_old_copy());
     book.accept(&[item(1, 1)]).await.unwrap();
     book.journal.close().await;
     let book = book.restart();
-    assert!(!book.journal.is_old_copy(), "a restart is not a restore");
-    assert_eq!(book.journal.take_up(lane()).await.unwrap().0, None);
+    assert!(!book.journal.found().is_old_copy(), "a restart is not a restore");
+    assert_eq!(book.journal.lane(lane()).take_up().await.unwrap().known_until_ms, None);
 
     book.journal.close().await;
     std::fs::remove_file(book.room.path().join("journal.mark")).unwrap();
     let book = book.restart();
-    assert!(book.journal.is_old_copy(), "nobody knows what this one has seen");
+    assert!(book.journal.found().is_old_copy(), "nobody knows what this one has seen");
     assert!(
-        book.journal.take_up(lane()).await.unwrap().0.is_some(),
+        book.journal.lane(lane()).take_up().await.unwrap().known_until_ms.is_some(),
         "what its lane did is in doubt"
     );
 
@@ -63,9 +63,9 @@ async fn a_database_that_lacks_what_this_signer_saw_in_it_is_an_old_copy() {
         book.journal.close().await;
         ran(within(&server, &book.room), forget.to_owned()).unwrap();
         let again = opened(&server, &book.room);
-        assert!(again.is_old_copy(), "{forget}");
+        assert!(again.found().is_old_copy(), "{forget}");
         again.close().await;
-        assert!(!opened(&server, &book.room).is_old_copy(), "noticed once: {forget}");
+        assert!(!opened(&server, &book.room).found().is_old_copy(), "noticed once: {forget}");
     }
 }
 

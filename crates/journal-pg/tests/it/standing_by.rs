@@ -73,20 +73,22 @@ async fn who_waits_has_the_journal_as_soon_as_it_is_free_and_knows_what_was_done
         .map(|one| (one.name, one.serves, one.is_this))
         .collect();
     assert_eq!(roll, [("first".to_owned(), true, false), ("second".to_owned(), false, true)]);
-    eventually("the one that serves knows of both", async || book.journal.instances().len() == 2)
-        .await;
-    assert!(book.journal.is_still_ours().await.is_ok());
-    book.journal.note_told("row 7");
+    eventually("the one that serves knows of both", async || {
+        book.journal.instances().all().len() == 2
+    })
+    .await;
+    assert!(book.journal.instances().none_has_begun().await.is_ok());
+    book.journal.instances().note_told("row 7");
     eventually("the others know how far the webhook is", async || second.sight.told().is_some())
         .await;
 
     book.journal.close().await;
     let journal = second.turn().await.unwrap();
     assert!(
-        !journal.is_old_copy(),
+        !journal.found().is_old_copy(),
         "it joined while another served, and has seen what that one wrote"
     );
-    assert_eq!(journal.starts().1, book.journal.starts().0);
+    assert_eq!(journal.instances().starts().1, book.journal.instances().starts().0);
     let book = Book { journal, room: book.room };
     assert_eq!(book.claims(item(1, 1)).await.len(), 1);
     assert!(!book.takes(item(1, 1)).await, "nobody is charged twice");
@@ -107,7 +109,7 @@ async fn who_joins_follows_before_it_first_waits() {
     eventually("it waits", async || number(&server, &book.room, waiting) == 1).await;
     assert!(config.mark_path.exists());
     book.journal.close().await;
-    assert!(!second.turn().await.unwrap().is_old_copy());
+    assert!(!second.turn().await.unwrap().found().is_old_copy());
 }
 
 #[tokio::test]
@@ -120,9 +122,9 @@ async fn who_serves_and_falls_silent_is_ended_and_can_answer_nothing() {
     eventually("both are known", async || second.sight.instances().len() == 2).await;
     line.mute();
     let journal = second.turn().await.unwrap();
-    assert!(book.journal.is_still_ours().await.is_err(), "it cannot know");
+    assert!(book.journal.instances().none_has_begun().await.is_err(), "it cannot know");
     assert!(book.accept(&[item(2, 1)]).await.is_err());
-    assert!(!journal.is_old_copy());
+    assert!(!journal.found().is_old_copy());
     let room = Room::new();
     let after = Book { journal, room };
     assert!(!after.takes(item(1, 1)).await);
@@ -138,7 +140,8 @@ async fn who_says_nothing_for_a_minute_is_off_the_roll() {
     let book = served(&server).await;
     let line = Line::to(&server);
     let second = waits(&line.leads(machine(&server, &book.room, "second"), &book.room));
-    let names = || book.journal.instances().into_iter().map(|one| one.name).collect::<Vec<_>>();
+    let names =
+        || book.journal.instances().all().into_iter().map(|one| one.name).collect::<Vec<_>>();
     eventually("both are known", async || names() == ["first", "second"]).await;
     line.mute();
     let long_ago =
@@ -162,7 +165,7 @@ async fn who_serves_and_falls_silent_is_ended_also_when_the_roll_does_not_tell_o
         ran(within(&server, &book.room), since.to_owned()).unwrap();
         let mut second = waits(&machine(&server, &book.room, "second"));
         let journal = timeout(TAKEOVER * 20, second.turn()).await.expect(since).unwrap();
-        assert!(book.journal.is_still_ours().await.is_err(), "it cannot know");
+        assert!(book.journal.instances().none_has_begun().await.is_err(), "it cannot know");
         let after = Book { journal, room: Room::new() };
         assert!(!after.takes(item(1, 1)).await);
     }
@@ -228,7 +231,7 @@ async fn a_mark_that_contradicts_the_database_is_kept_while_another_serves() {
     sleep(Duration::from_secs(2)).await;
     assert_eq!(std::fs::read_to_string(&config.mark_path).unwrap(), more);
     book.journal.close().await;
-    assert!(second.turn().await.unwrap().is_old_copy(), "this machine has seen more");
+    assert!(second.turn().await.unwrap().found().is_old_copy(), "this machine has seen more");
 }
 
 #[tokio::test]
@@ -236,10 +239,10 @@ async fn a_mark_that_contradicts_the_database_is_kept_while_another_serves() {
 async fn once_another_has_begun_nothing_more_is_told_that_was_found_out_before() {
     let server = given().unwrap();
     let book = Book::new().await;
-    assert!(book.journal.is_still_ours().await.is_ok());
+    assert!(book.journal.instances().none_has_begun().await.is_ok());
     let begins = "INSERT INTO boot (id, at_ms) VALUES (decode(repeat('ab', 16), 'hex'), 1)";
     ran(within(&server, &book.room), begins.to_owned()).unwrap();
-    assert_eq!(book.journal.is_still_ours().await, Err(JournalError::TakenOver));
+    assert_eq!(book.journal.instances().none_has_begun().await, Err(JournalError::TakenOver));
 }
 
 /// Tables of another version are said to be that, and are waited for.
@@ -270,7 +273,8 @@ async fn whose_sessions_have_ended_is_not_on_the_roll() {
     let ends = Line::to(&server);
     let second = ends.leads(second, &book.room);
     let standby = waits(&second);
-    let names = || book.journal.instances().into_iter().map(|one| one.name).collect::<Vec<_>>();
+    let names =
+        || book.journal.instances().all().into_iter().map(|one| one.name).collect::<Vec<_>>();
     eventually("it is seen", async || names() == ["first", "second"]).await;
     // As a process that is killed: it takes leave of nobody.
     ends.cut();
@@ -290,7 +294,7 @@ async fn how_far_a_clock_is_from_the_servers_is_told_of_everybody() {
     let ahead = Clock::telling(|| Clock::MACHINE.unix_ms() + 50_000);
     let Turn::Later(second) = journal_pg::open_in_turn(&config, ahead).unwrap() else { panic!() };
     let told = |name: &str| {
-        let instances = book.journal.instances();
+        let instances = book.journal.instances().all();
         instances.into_iter().find(|one| one.name == name)
     };
     eventually("it is seen", async || told("second").is_some()).await;
@@ -311,7 +315,7 @@ async fn who_could_bill_nothing_leaves_the_journal_to_who_could() {
     fit.sight.note_fitness(None);
     assert!(unfit.sight.sentence().contains("this one could bill nothing now"));
     let could = || {
-        let instances = book.journal.instances().into_iter();
+        let instances = book.journal.instances().all().into_iter();
         instances
             .filter(Instance::stands_by_and_could_serve)
             .map(|one| one.name)

@@ -184,7 +184,7 @@ async fn a_server_that_may_lose_commits_is_refused_and_so_is_one_that_only_follo
     both.user("signer").dbname("postgres").options(format!("-c search_path={}", schema(&room)));
     let journal = journal_pg::open(&ServerConfig { server: both, ..config }, Clock::MACHINE);
     let journal = journal.unwrap();
-    assert!(!journal.is_old_copy());
+    assert!(!journal.found().is_old_copy());
     journal.close().await;
 }
 

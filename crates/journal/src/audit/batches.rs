@@ -1,11 +1,11 @@
 //! Each batch, against the rows of history that tell of it.
 
-use crate::Resolution;
-use crate::commit::{requests, rows, waiting_claims};
+use crate::commit::{requests, rows};
 use crate::history::{Accepted, ClaimPlace, HistoryRow, Settled, attempt_body, transaction_digest};
-use crate::model::{Added, Billing, Corrected, Line, LineOutcome, Recorded};
+use crate::model::{Added, Billing, Corrected, Line, LineOutcome, OutcomeWord, Recorded};
 use crate::sql::columns::{hash, outcome_words};
 use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
+use crate::{HistoryEvent, Resolution};
 use alloy::primitives::B256;
 use billing::{BatchId, BatchState, Item, ItemOutcome, Period};
 use serde::Deserialize;
@@ -48,16 +48,35 @@ impl BatchAudit {
         body: &Value,
     ) -> SqlResult<Option<String>> {
         let telling = Telling { conn, at_ms: row.at_ms, body };
-        self.follow_claims(&telling, row.event)?;
-        let (count, compare): (&mut u64, Compare<'_>) = match row.event {
-            "accepted" | "adopted" => {
+        let Some(event) = row.kind() else { return Ok(None) };
+        self.follow_claims(&telling, event)?;
+        let (count, compare): (&mut u64, Compare<'_>) = match event {
+            HistoryEvent::Accepted | HistoryEvent::Adopted => {
                 self.attempts = self.attempts.saturating_add(1);
                 (&mut self.accepted, Telling::was_accepted)
             }
-            "signed again" => (&mut self.attempts, Telling::has_attempt),
-            "settled" => (&mut self.settled, Telling::has_ended),
-            "resolved" => (&mut self.resolved, Telling::was_resolved),
-            _ => return Ok(None),
+            HistoryEvent::SignedAgain => (&mut self.attempts, Telling::has_attempt),
+            HistoryEvent::Settled => (&mut self.settled, Telling::has_ended),
+            HistoryEvent::Resolved => (&mut self.resolved, Telling::was_resolved),
+            HistoryEvent::UsedElsewhere
+            | HistoryEvent::ClaimsPassedOn
+            | HistoryEvent::PlaceTaken
+            | HistoryEvent::LaneOpened
+            | HistoryEvent::Gate
+            | HistoryEvent::Gas
+            | HistoryEvent::Paused
+            | HistoryEvent::Resumed
+            | HistoryEvent::Restored
+            | HistoryEvent::UsedWithoutJournal
+            | HistoryEvent::BlocksRead
+            | HistoryEvent::LearntForgotten
+            | HistoryEvent::ChainBound
+            | HistoryEvent::ChainRenamed
+            | HistoryEvent::ContractChanged
+            | HistoryEvent::Profile
+            | HistoryEvent::Imported
+            | HistoryEvent::Migrated
+            | HistoryEvent::LogBegun => return Ok(None),
         };
         *count = count.saturating_add(1);
         let number = telling.batch();
@@ -70,17 +89,19 @@ impl BatchAudit {
     }
 
     /// Takes down who holds a claim from this row on.
-    fn follow_claims(&mut self, telling: &Telling<'_>, event: &str) -> SqlResult<()> {
-        if matches!(event, "accepted" | "adopted" | waiting_claims::EVENT) {
+    fn follow_claims(&mut self, telling: &Telling<'_>, event: HistoryEvent) -> SqlResult<()> {
+        let frees = [HistoryEvent::Accepted, HistoryEvent::Adopted, HistoryEvent::ClaimsPassedOn];
+        if frees.contains(&event) {
             self.freed = self.freed.saturating_add(telling.freed()?);
             for place in telling.told::<Vec<ClaimPlace>>("freed") {
                 self.passed_on.remove(&place);
             }
         }
-        if event == waiting_claims::EVENT {
+        if event == HistoryEvent::ClaimsPassedOn {
             self.passed_on.extend(telling.told::<Vec<ClaimPlace>>("held"));
         }
-        if event == "resolved" && telling.told::<String>("resolution") == Resolution::Free.word() {
+        let freed = || telling.told::<String>("resolution") == Resolution::Free.word();
+        if event == HistoryEvent::Resolved && freed() {
             self.passed_on.remove(&(telling.batch(), telling.told("item")));
         }
         Ok(())
@@ -308,6 +329,6 @@ impl<'a> Telling<'a> {
 fn word(line: &Line) -> Option<Cow<'static, str>> {
     match line.outcome.as_ref()? {
         LineOutcome::Told(outcome) => Some(outcome_words(outcome).told()),
-        LineOutcome::Released => Some("released".into()),
+        LineOutcome::Released => Some(OutcomeWord::Released.word().into()),
     }
 }

@@ -1,6 +1,7 @@
 //! The small tables, put together again from the history: what chains stand for, which are paused, how far
 //! each lane is, and which lanes are in doubt.
 
+use crate::HistoryEvent;
 use crate::history::HistoryRow;
 use crate::sql::columns::{address, hash};
 use crate::sql::{Database, Row, SqlResult};
@@ -98,63 +99,80 @@ impl Doubt {
 }
 
 impl SmallTables {
+    /// A chain became known.
+    fn bind(&mut self, body: &Value) -> Option<()> {
+        let network = number(body, "network")?;
+        let (family, contract) = (text(body, "family"), text(body, "contract"));
+        self.chains.insert(number(body, "chain")?, Bound { family, network, contract });
+        self.bill_through(body)
+    }
+
+    /// A batch was accepted at the next position of its lane, or the row is wrong.
+    fn accept(&mut self, row: &HistoryRow<'_>, body: &Value) -> Option<String> {
+        let place = body.get("place")?;
+        let position = number(place, "position")?;
+        let reach = self.lanes.entry(lane(place)?).or_default();
+        if !reach.may_be_at(position) {
+            return Some(format!("history row {} accepts a place out of order", row.seq));
+        }
+        reach.move_to(position.saturating_add(1));
+        None
+    }
+
     /// Takes in one row; tells what is wrong with it.
     pub(super) fn follow(&mut self, row: &HistoryRow<'_>, body: &Value) -> Option<String> {
-        match row.event {
-            "chain bound" => {
-                let network = number(body, "network")?;
-                let (family, contract) = (text(body, "family"), text(body, "contract"));
-                self.chains.insert(number(body, "chain")?, Bound { family, network, contract });
-                self.bill_through(body)?;
-            }
-            "contract changed" => {
+        match row.kind()? {
+            HistoryEvent::ChainBound => self.bind(body)?,
+            HistoryEvent::ContractChanged => {
                 self.chains.get_mut(&number(body, "chain")?)?.contract = text(body, "contract");
                 self.bill_through(body)?;
             }
-            "chain renamed" => self.rename(number(body, "from")?, number(body, "to")?),
-            "paused" => {
+            HistoryEvent::ChainRenamed => self.rename(number(body, "from")?, number(body, "to")?),
+            HistoryEvent::Paused => {
                 let why = body.get("why").and_then(Value::as_str).map(str::to_owned);
                 let pause = (text(body, "by"), row.at_ms, why);
                 self.pauses.insert(number(body, "chain")?, pause);
             }
-            "resumed" => drop(self.pauses.remove(&number(body, "chain")?)),
-            "lane opened" => {
+            HistoryEvent::Resumed => drop(self.pauses.remove(&number(body, "chain")?)),
+            HistoryEvent::LaneOpened => {
                 let lane = self.lanes.entry(lane(body)?).or_default();
                 lane.next = Some(number(body, "first")?);
             }
-            "accepted" => {
-                let place = body.get("place")?;
-                let position = number(place, "position")?;
-                let reach = self.lanes.entry(lane(place)?).or_default();
-                if !reach.may_be_at(position) {
-                    return Some(format!("history row {} accepts a place out of order", row.seq));
-                }
-                reach.move_to(position.saturating_add(1));
-            }
-            "adopted" | "used elsewhere" => {
+            HistoryEvent::Accepted => return self.accept(row, body),
+            HistoryEvent::Adopted | HistoryEvent::UsedElsewhere => {
                 let place = body.get("place")?;
                 let position = number(place, "position")?;
                 self.lanes.entry(lane(place)?).or_default().learn(position);
             }
-            "restored" => {
+            HistoryEvent::Restored => {
                 let since = Doubt::since(body)?;
                 let opened = self.lanes.iter().filter(|(_, reach)| reach.next.is_some());
                 for (name, _) in opened {
                     self.doubts.entry(name.clone()).or_insert_with(|| since.clone());
                 }
             }
-            "used without the journal" => {
+            HistoryEvent::UsedWithoutJournal => {
                 let since = Doubt::since(body)?;
                 self.doubts.entry(lane(body)?).or_insert(since);
             }
-            "blocks read" => {
+            HistoryEvent::BlocksRead => {
                 let read = Some((number(body, "number")?, text(body, "id")));
                 if let Some(doubt) = self.doubts.get_mut(&lane(body)?) {
                     doubt.read = read;
                 }
             }
-            "learnt what was forgotten" => drop(self.doubts.remove(&lane(body)?)),
-            _ => {}
+            HistoryEvent::LearntForgotten => drop(self.doubts.remove(&lane(body)?)),
+            HistoryEvent::SignedAgain
+            | HistoryEvent::Settled
+            | HistoryEvent::Resolved
+            | HistoryEvent::ClaimsPassedOn
+            | HistoryEvent::PlaceTaken
+            | HistoryEvent::Gate
+            | HistoryEvent::Gas
+            | HistoryEvent::Profile
+            | HistoryEvent::Imported
+            | HistoryEvent::Migrated
+            | HistoryEvent::LogBegun => {}
         }
         None
     }

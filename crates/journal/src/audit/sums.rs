@@ -1,6 +1,7 @@
 //! The amounts that batches added to the sums of days and gave back, compared with the history. Only batches that
 //! were open at the same time are held in memory.
 
+use crate::HistoryEvent;
 use crate::commit::day_sums::decimal;
 use crate::history::HistoryRow;
 use crate::model::{Added, Corrected, DayAmount};
@@ -39,8 +40,9 @@ impl Sums {
         let Some(batch) = body.get("batch").and_then(Value::as_i64).map(BatchId) else {
             return Ok(None);
         };
-        match row.event {
-            "accepted" | "adopted" | "signed again" => {
+        let Some(event) = row.kind() else { return Ok(None) };
+        match event {
+            HistoryEvent::Accepted | HistoryEvent::Adopted | HistoryEvent::SignedAgain => {
                 let counted = self.open.entry(batch).or_default();
                 for Added { unit, items, amount } in list(body, "counted") {
                     let sum = counted.entry((utc_day(row.at_ms), unit)).or_default();
@@ -49,7 +51,7 @@ impl Sums {
                 }
                 Ok(None)
             }
-            "settled" => {
+            HistoryEvent::Settled => {
                 let mut counted = self.open.remove(&batch).unwrap_or_default();
                 let Corrected { given_back, counted: taken } = corrected(body);
                 for DayAmount { day, unit, amount } in given_back {
@@ -61,7 +63,26 @@ impl Sums {
                 }
                 compare(conn, batch, &counted)
             }
-            _ => Ok(None),
+            HistoryEvent::Resolved
+            | HistoryEvent::UsedElsewhere
+            | HistoryEvent::ClaimsPassedOn
+            | HistoryEvent::PlaceTaken
+            | HistoryEvent::LaneOpened
+            | HistoryEvent::Gate
+            | HistoryEvent::Gas
+            | HistoryEvent::Paused
+            | HistoryEvent::Resumed
+            | HistoryEvent::Restored
+            | HistoryEvent::UsedWithoutJournal
+            | HistoryEvent::BlocksRead
+            | HistoryEvent::LearntForgotten
+            | HistoryEvent::ChainBound
+            | HistoryEvent::ChainRenamed
+            | HistoryEvent::ContractChanged
+            | HistoryEvent::Profile
+            | HistoryEvent::Imported
+            | HistoryEvent::Migrated
+            | HistoryEvent::LogBegun => Ok(None),
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::commit::acceptance::next_batch;
 use crate::sql::{Database, OptionalExtension as _, SqlError, SqlResult, columns, params};
 use crate::tables::networks::{self, ContractKey, naming_text};
-use crate::{Journal, JournalError, history};
+use crate::{HistoryEvent, Journal, JournalError, history};
 use alloy::primitives::Address;
 use billing::{PeriodNaming, PlatformChainId};
 use serde_json::json;
@@ -107,7 +107,7 @@ fn accept(conn: &dyn Database, accepting: &Accepting, at_ms: i64) -> Result<(), 
     let was = named.as_ref().map(|(before, _)| naming_text(before));
     let body = json!({"chain": chain.0, "contract": contract, "period": naming_text(naming), "since": since,
                       "before": {"contract": before, "period": was}, "why": why});
-    Ok(history::append(conn, at_ms, "contract changed", &body)?)
+    Ok(history::append(conn, at_ms, HistoryEvent::ContractChanged, &body)?)
 }
 
 /// Refused until everything that was charged by name of a period is as old as a guard lasts.

@@ -5,12 +5,12 @@
 use crate::by_people::resolution;
 use crate::commit::{acceptance, endings, place_takers, rows};
 use crate::model::{Billing, Line, LineOutcome};
-use crate::sql::columns::family_word;
 use crate::sql::{Database, SqlError, SqlResult};
 use crate::tables::networks::ContractKey;
 use crate::tables::{doubts, networks};
 use crate::{
-    Binding, Journal, JournalError, LaneId, Network, Origin, Resolution, Settlement, history,
+    Binding, HistoryEvent, Journal, JournalError, LaneId, Network, Origin, Resolution, Settlement,
+    history,
 };
 use alloy::primitives::{Address, B256, U256};
 use billing::{
@@ -162,7 +162,7 @@ fn export(conn: &dyn Database) -> SqlResult<Exported> {
     for key in networks::all(conn)? {
         let ContractKey { chain, contract } = key;
         let Network { family, id } = networks::of(conn, chain)?;
-        let family = family_word(family).to_owned();
+        let family = family.word().to_owned();
         let period = match networks::named(conn, key)? {
             Some((PeriodNaming::Field(name), _)) => Some(name),
             Some((PeriodNaming::Guard, _)) | None => None,
@@ -285,7 +285,7 @@ fn import(
     let digest = hex::encode(Sha256::digest(text));
     let body = json!({"file": digest, "added": imported.added, "known": imported.known,
                       "by": by, "why": why});
-    history::append(conn, at_ms, "imported", &body)?;
+    history::append(conn, at_ms, HistoryEvent::Imported, &body)?;
     Ok(imported)
 }
 
@@ -296,9 +296,7 @@ fn bind(conn: &dyn Database, header: &FirstLine, at_ms: i64) -> Result<(), NotIm
     }
     for told in &header.networks {
         let chain = PlatformChainId(told.chain);
-        let family = [Family::Evm, Family::Tvm]
-            .into_iter()
-            .find(|family| family_word(*family) == told.family)
+        let family = Family::from_word(&told.family)
             .ok_or_else(|| at(1, format!("there is no family {:?}", told.family)))?;
         let network = Network { family, id: told.network };
         let naming = told.period.clone().map_or(PeriodNaming::Guard, PeriodNaming::Field);

@@ -1,9 +1,11 @@
 //! A person's finding on a charge that the chain does not tell of.
 
 use crate::commit::{requests, rows, waiting_claims};
-use crate::history;
-use crate::model::{Billing, Line, LineOutcome, PersonsWord, Resolution, Resolved, Unresolved};
+use crate::model::{
+    Billing, Line, LineOutcome, OutcomeWord, PersonsWord, Resolution, Resolved, Unresolved,
+};
 use crate::sql::{Database, SqlError, SqlResult, params};
+use crate::{HistoryEvent, NotWritten, history};
 use alloy::primitives::B256;
 use billing::{BatchId, BatchState, ItemOutcome};
 use serde_json::json;
@@ -12,30 +14,28 @@ use serde_json::json;
 pub(crate) fn resolve(
     conn: &dyn Database,
     finding: &PersonsWord,
-) -> SqlResult<Result<Resolved, Unresolved>> {
+) -> Result<Resolved, NotWritten<Unresolved>> {
+    let refused = |why| Err(NotWritten::Refused(why));
     if finding.why.trim().is_empty() {
-        return Ok(Err(Unresolved::NoReason));
+        return refused(Unresolved::NoReason);
     }
-    let (billing, place) = match find(conn, finding)? {
-        Ok(found) => found,
-        Err(why) => return Ok(Err(why)),
-    };
+    let (billing, place) = find(conn, finding)?;
     let Some(line) = billing.items.get(place) else {
-        return Ok(Err(Unresolved::NoBilling(finding.billing.clone())));
+        return refused(Unresolved::NoBilling(finding.billing.clone()));
     };
     match state(&billing, line) {
-        ClaimStanding::Open => return Ok(Err(Unresolved::Open)),
-        ClaimStanding::Told(word) => return Ok(Err(Unresolved::Told(word))),
+        ClaimStanding::Open => return refused(Unresolved::Open),
+        ClaimStanding::Told(word) => return refused(Unresolved::Told(word)),
         ClaimStanding::Resolved(said) if said != finding.resolution => {
-            return Ok(Err(Unresolved::Otherwise(said.word())));
+            return refused(Unresolved::Otherwise(said.word()));
         }
-        ClaimStanding::Resolved(_) => return Ok(Ok(Resolved { billing, repeated: true })),
+        ClaimStanding::Resolved(_) => return Ok(Resolved { billing, repeated: true }),
         ClaimStanding::Unproven => {}
     }
     let batch = billing.batch;
     write(conn, finding, batch, place)?;
     let billing = rows::billing(conn, batch)?.ok_or(SqlError::NO_ROW)?;
-    Ok(Ok(Resolved { billing, repeated: false }))
+    Ok(Resolved { billing, repeated: false })
 }
 
 /// Frees every charge of a batch of which nobody has said yet what became of it, by a person's word on all of
@@ -78,7 +78,7 @@ fn write(
     .execute(params![
         batch.0,
         place,
-        finding.resolution.column(),
+        finding.resolution.column().word(),
         finding.by,
         finding.at_ms,
         held
@@ -86,7 +86,7 @@ fn write(
     let body = json!({"batch": batch.0, "item": place, "subscription": finding.subscribe.0,
                       "resolution": finding.resolution.word(), "by": finding.by,
                       "why": finding.why});
-    history::append(conn, finding.at_ms, "resolved", &body)?;
+    history::append(conn, finding.at_ms, HistoryEvent::Resolved, &body)?;
     waiting_claims::pass_on(conn, batch, finding.at_ms)
 }
 
@@ -105,9 +105,11 @@ fn state(billing: &Billing, line: &Line) -> ClaimStanding {
         }
         (Some(LineOutcome::Told(ItemOutcome::Unproven)), None) => ClaimStanding::Unproven,
         (Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_))), _) => {
-            ClaimStanding::Told("charged")
+            ClaimStanding::Told(OutcomeWord::Charged.word())
         }
-        (Some(LineOutcome::Told(ItemOutcome::Failed { .. })), _) => ClaimStanding::Told("failed"),
+        (Some(LineOutcome::Told(ItemOutcome::Failed { .. })), _) => {
+            ClaimStanding::Told(OutcomeWord::Failed.word())
+        }
         (None, _) if billing.state == BatchState::Open => ClaimStanding::Open,
         (Some(LineOutcome::Released) | None, _) => ClaimStanding::Told(billing.state.word()),
     }
@@ -118,11 +120,11 @@ fn state(billing: &Billing, line: &Line) -> ClaimStanding {
 fn find(
     conn: &dyn Database,
     finding: &PersonsWord,
-) -> SqlResult<Result<(Billing, usize), Unresolved>> {
+) -> Result<(Billing, usize), NotWritten<Unresolved>> {
     let billing = finding.billing.clone();
     let named = named(conn, &billing)?;
     if named.is_empty() {
-        return Ok(Err(Unresolved::NoBilling(billing)));
+        return Err(NotWritten::Refused(Unresolved::NoBilling(billing)));
     }
     let subscribe = finding.subscribe;
     let mut holding: Vec<(Billing, usize)> = Vec::new();
@@ -140,11 +142,11 @@ fn find(
         };
         holding.retain(unclear);
     }
-    Ok(match (holding.pop(), holding.is_empty()) {
-        (Some(found), true) => Ok(found),
-        (Some(_), false) => Err(Unresolved::Ambiguous { billing, subscribe }),
-        (None, _) => Err(Unresolved::NotInIt { billing, subscribe }),
-    })
+    Err(NotWritten::Refused(match (holding.pop(), holding.is_empty()) {
+        (Some(found), true) => return Ok(found),
+        (Some(_), false) => Unresolved::Ambiguous { billing, subscribe },
+        (None, _) => Unresolved::NotInIt { billing, subscribe },
+    }))
 }
 
 /// Every batch that people may mean by a name.

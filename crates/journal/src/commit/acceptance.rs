@@ -5,10 +5,10 @@ use crate::commit::state_before::StateBefore;
 use crate::commit::{day_sums, requests, rows};
 use crate::history::ClaimPlace;
 use crate::model::{Addition, LaneId, Origin, Proposal};
-use crate::sql::columns::{kind_word, period_text};
+use crate::sql::columns::period_text;
 use crate::sql::{Constraint, Database, OptionalExtension as _, Row, SqlResult, Statement, params};
 use crate::tables::profiles;
-use crate::{AcceptError, Durable, Sealed, history};
+use crate::{AcceptError, Durable, HistoryEvent, Sealed, history};
 use alloy::primitives::B256;
 use billing::{AskedBy, Attempt, AttemptKind, Attempts, BatchId, Item, Period, RequestId, Slot};
 use rusqlite::types::ToSql;
@@ -73,7 +73,7 @@ pub(crate) fn accept(
         elsewhere: Vec::new(),
         freed,
     };
-    history::append_to(conn, &newest, at_ms, "accepted", &accepted.body(items))?;
+    history::append_to(conn, &newest, at_ms, HistoryEvent::Accepted, &accepted.body(items))?;
     conn.flush()?;
     let Sealed { position, items, .. } = proposal.sealed;
     let (contract, profile) = (origin.contract, proposal.profile);
@@ -102,7 +102,7 @@ pub(crate) fn add_attempt(
     let attempt = Attempt { batch, seq, kind, signed };
     insert_attempt(conn, &attempt, addition.at_ms)?;
     let body = history::attempt_body(&attempt, &counted);
-    history::append(conn, addition.at_ms, "signed again", &body)?;
+    history::append(conn, addition.at_ms, HistoryEvent::SignedAgain, &body)?;
     Ok(Some(Durable(attempt)))
 }
 
@@ -113,7 +113,7 @@ fn insert_attempt(conn: &dyn Database, attempt: &Attempt, at_ms: i64) -> SqlResu
         attempt.signed.hash.as_slice(),
         attempt.batch.0,
         attempt.seq,
-        kind_word(attempt.kind),
+        attempt.kind.word(),
         attempt.signed.raw,
         attempt.signed.gas_required,
         at_ms
@@ -131,7 +131,7 @@ pub(crate) fn insert_learnt(
     conn.prepare_cached(sql)?.queue(params![
         hash.as_slice(),
         batch.0,
-        kind_word(AttemptKind::Bill),
+        AttemptKind::Bill.word(),
         at_ms
     ])
 }
@@ -176,7 +176,7 @@ pub(crate) fn open_lane(
     conn.prepare_cached("INSERT INTO lane (chain, signer, next_position) VALUES (?1, ?2, ?3)")?
         .queue(params![lane.chain.0, lane.signer.as_slice(), first])?;
     let body = json!({"chain": lane.chain.0, "signer": lane.signer, "first": first});
-    history::append(conn, at_ms, "lane opened", &body)?;
+    history::append(conn, at_ms, HistoryEvent::LaneOpened, &body)?;
     Ok(first)
 }
 

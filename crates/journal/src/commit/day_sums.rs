@@ -42,13 +42,16 @@ pub(crate) struct DaySums {
 }
 
 impl DaySums {
-    /// Takes in a sum of an account of the chain; `own` says whether it is the one account.
-    pub(crate) fn take_in(&mut self, unit: String, amount: U256, own: bool) {
-        let all = self.chain.entry(unit.clone()).or_default();
+    /// Takes in a sum of the one account.
+    pub(crate) fn take_in_own(&mut self, unit: String, amount: U256) {
+        self.account.insert(unit.clone(), amount);
+        self.take_in(unit, amount);
+    }
+
+    /// Takes in a sum of another account of the chain.
+    pub(crate) fn take_in(&mut self, unit: String, amount: U256) {
+        let all = self.chain.entry(unit).or_default();
         *all = all.saturating_add(amount);
-        if own {
-            self.account.insert(unit, amount);
-        }
     }
 
     /// Adds `amount` to the sums and returns the account's new sum, if the chain's limit allows.
@@ -133,7 +136,7 @@ fn of_chain(conn: &dyn Database, chain: PlatformChainId, day: i64) -> SqlResult<
     let mut select = conn.prepare_cached(sql)?;
     let mut rows = select.query(params![chain.0, day])?;
     while let Some(row) = rows.next_row()? {
-        sums.take_in(row.get(0)?, number(&row, 1)?, false);
+        sums.take_in(row.get(0)?, number(&row, 1)?);
     }
     Ok(sums)
 }

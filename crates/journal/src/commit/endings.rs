@@ -6,10 +6,10 @@ use crate::commit::acceptance::{
 };
 use crate::commit::rows::origin_of;
 use crate::commit::{day_sums, waiting_claims};
-use crate::history;
 use crate::model::{Origin, Settlement};
 use crate::sql::columns::outcome_words;
 use crate::sql::{Database, SqlResult, params};
+use crate::{HistoryEvent, history};
 use alloy::primitives::B256;
 use billing::{
     BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, TakenAsTold,
@@ -60,7 +60,7 @@ pub(crate) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlRe
     let guard_until = holds.then(|| end.guard_until());
     let settled =
         history::Settled { batch, state, winner, block, record, outcomes, guard_until, corrected };
-    history::append(conn, at_ms, "settled", &settled.body())?;
+    history::append(conn, at_ms, HistoryEvent::Settled, &settled.body())?;
     waiting_claims::pass_on(conn, end.batch, at_ms)?;
     if let Verdict::Usurped(tx) = &end.verdict {
         adopt(conn, &origin_of(conn, end.batch)?, tx, end.guard_s, at_ms)?;
@@ -107,7 +107,7 @@ fn settle_items(conn: &dyn Database, end: &Settlement, outcomes: &[ItemOutcome])
         }
         let words = outcome_words(outcome);
         let held = !matches!(outcome, ItemOutcome::Failed { .. });
-        let (word, code, detail) = (words.outcome, words.code, words.detail);
+        let (word, code, detail) = (words.outcome.word(), words.code, words.detail);
         update.queue(params![end.batch.0, index, word, code, detail, held, guard])?;
     }
     Ok(())
@@ -181,7 +181,7 @@ pub(crate) fn adopt(
             let place = origin.place(tx.position);
             let body =
                 json!({"place": place, "transaction": landed.hash, "block": landed.block.number});
-            history::append(conn, at_ms, "used elsewhere", &body)?;
+            history::append(conn, at_ms, HistoryEvent::UsedElsewhere, &body)?;
         }
     }
     let mut taken = tx.position;
@@ -262,6 +262,6 @@ fn insert_adopted(
         elsewhere,
         freed,
     };
-    history::append(conn, at_ms, "adopted", &adopted.body(items))?;
+    history::append(conn, at_ms, HistoryEvent::Adopted, &adopted.body(items))?;
     Ok(batch)
 }

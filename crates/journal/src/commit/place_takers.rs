@@ -3,14 +3,11 @@
 
 use crate::commit::acceptance::is_taken;
 use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
-use crate::{Journal, JournalError, LaneId, history};
+use crate::{HistoryEvent, Journal, JournalError, LaneId, history};
 use alloy::primitives::B256;
 use billing::{BatchId, Landed};
 use serde::Deserialize;
 use serde_json::json;
-
-/// The name of the event in the history.
-const EVENT: &str = "place taken";
 
 #[derive(Debug, Deserialize)]
 struct PlaceTaken {
@@ -27,24 +24,20 @@ impl Journal {
         at_ms: i64,
     ) -> Result<(), JournalError> {
         let body = json!({"batch": batch.0, "transaction": by.hash, "block": by.block.number});
-        self.queue.write(move |conn| history::append(conn, at_ms, EVENT, &body)).await
+        self.queue
+            .write(move |conn| history::append(conn, at_ms, HistoryEvent::PlaceTaken, &body))
+            .await
     }
 }
 
-impl Journal {
-    /// The first place of the lane that was used up by no transaction, and of whose batch no person has said
-    /// yet whom that let charge.
-    pub async fn used_up(&self, lane: LaneId) -> Result<Option<u64>, JournalError> {
-        self.queue
-            .read(move |conn| {
-                let sql = "SELECT min(position) FROM batch WHERE chain = ?1 AND signer = ?2
-                       AND state = 'usurped' AND winner IS NULL AND EXISTS
-                       (SELECT 1 FROM claim WHERE claim.batch = batch.id AND resolved IS NULL)";
-                let place = params![lane.chain.0, lane.signer.as_slice()];
-                conn.prepare_cached(sql)?.query_row(place, |row| row.get(0))
-            })
-            .await
-    }
+/// The first place of the lane that was used up by no transaction, and of whose batch no person has said yet whom that
+/// let charge.
+pub(crate) fn used_up(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<u64>> {
+    let sql = "SELECT min(position) FROM batch WHERE chain = ?1 AND signer = ?2
+           AND state = 'usurped' AND winner IS NULL AND EXISTS
+           (SELECT 1 FROM claim WHERE claim.batch = batch.id AND resolved IS NULL)";
+    let place = params![lane.chain.0, lane.signer.as_slice()];
+    conn.prepare_cached(sql)?.query_row(place, |row| row.get(0))
 }
 
 /// The first place from this one on that no batch has: of those that were imported before the lane was known,
@@ -80,7 +73,8 @@ pub(crate) fn lost(
     let open: Option<i64> = conn.query_row(sql, place, |row| row.get(0)).optional()?;
     let Some(open) = open else { return Ok(None) };
     let mut select = conn.prepare("SELECT body FROM history WHERE event = ?1")?;
-    let told = select.query_map(params![EVENT], |row| row.get::<String>(0))?;
+    let told =
+        select.query_map(params![HistoryEvent::PlaceTaken.word()], |row| row.get::<String>(0))?;
     for body in told {
         let taker: Option<PlaceTaken> = serde_json::from_str(&body?).ok();
         if taker.is_some_and(|by| (by.batch, by.transaction) == (open, transaction)) {

@@ -66,8 +66,12 @@ impl StateBefore {
                 first => first.insert(Self::read(&row)?),
             };
             if let Some(unit) = row.get(9)? {
-                let own = columns::address(&row, 11)? == lane.signer;
-                known.sums.take_in(unit, columns::number(&row, 10)?, own);
+                let amount = columns::number(&row, 10)?;
+                if columns::address(&row, 11)? == lane.signer {
+                    known.sums.take_in_own(unit, amount);
+                } else {
+                    known.sums.take_in(unit, amount);
+                }
             }
         }
         before.ok_or(SqlError::NO_ROW)

@@ -1,13 +1,11 @@
 //! Claims that pass to a charge which was learnt from the chain while another batch held it. The learnt one
 //! waits until no claim on the same charge outlasts its own, and then holds it: in the commit that frees it.
 
+use crate::HistoryEvent;
 use crate::history::{self, ClaimPlace};
 use crate::sql::{Database, Row, SqlResult, params};
 use billing::BatchId;
 use serde_json::json;
-
-/// The name of the event in the history.
-pub(crate) const EVENT: &str = "claims passed on";
 
 /// A claim that waits: learnt while another batch held the charge, and charged as far as is known.
 struct WaitingClaim {
@@ -51,7 +49,12 @@ pub(crate) fn pass_on(conn: &dyn Database, batch: BatchId, at_ms: i64) -> SqlRes
     if held.is_empty() {
         return Ok(());
     }
-    history::append(conn, at_ms, EVENT, &json!({"held": held, "freed": freed}))
+    history::append(
+        conn,
+        at_ms,
+        HistoryEvent::ClaimsPassedOn,
+        &json!({"held": held, "freed": freed}),
+    )
 }
 
 /// The claims that wait for a charge of the batch, or are the batch's own and wait.

@@ -2,14 +2,15 @@
 //! it is lost.
 
 use crate::audit::{Audit, AuditWatch};
+use crate::copies::audit_file::audit_watched;
 use crate::copies::backup_directory;
 use crate::copies::copy_contents::{self, CopyContents};
 use crate::copies::not_copied::{NotCopied, at, remove, remove_all};
 use crate::model::HistoryHead;
+use crate::open_error;
 use crate::open_error::OpenError;
 use crate::sqlite::files::{Files, beside, give_name, make};
 use crate::sqlite::open::{self};
-use crate::{Journal, open_error};
 use config::JournalConfig;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
@@ -25,59 +26,57 @@ const PAGES: i32 = 256;
 /// The time for which the disk is left to others after that.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
-impl Journal {
-    /// Copies the journal at `from`, whether a process has it open or not, to the new file `to`: audited
-    /// like [`Journal::audit`] before it gets its name, and durable.
-    ///
-    /// The copy has no mark, so wherever it is opened it counts as an old one.
-    pub fn back_up(from: &Path, to: &Path, watch: AuditWatch<'_>) -> Result<Audit, NotCopied> {
-        let left_to_others = || {
-            sleep(PAUSE);
-            Ok(())
-        };
-        back_up(from, to, watch, &left_to_others)
-    }
-
-    /// Puts the copy at `from`, a file or a directory of backups, in the place of a journal that
-    /// is gone, with each of `kept` among its rows. Its mark goes: what the copy may have forgotten is learnt
-    /// after the next start.
-    pub fn restore(
-        config: &JournalConfig,
-        from: &Path,
-        kept: &[HistoryHead],
-        watch: AuditWatch<'_>,
-    ) -> Result<Audit, NotCopied> {
-        let files = Files::of(config);
-        files.find_mark()?;
-        put_in_place(&files, &Self::the_copy(from)?, kept, watch)
-    }
-
-    /// The copy that is meant: a file, or the only one in a directory of backups.
-    pub fn the_copy(from: &Path) -> Result<PathBuf, NotCopied> {
-        if from.is_dir() { backup_directory::only_backup(from) } else { Ok(from.to_owned()) }
-    }
-
-    /// Looks at a copy, and changes nothing.
-    pub fn look_at_copy(path: &Path) -> Result<CopyContents, NotCopied> {
-        if !path.is_file() {
-            return Err(NotCopied::NoCopy(path.to_owned()));
-        }
-        Ok(copy_contents::told(path)?)
-    }
-
-    /// Copies the journal at `from`, whether a process has it open or not, and restores that copy in `room`, an
-    /// empty directory. Tells what the audit of the restored one says; its file stays there, as
-    /// `restored.sqlite`.
-    pub fn rehearse_restore(from: &Path, room: &Path) -> Result<Audit, NotCopied> {
-        let backup = room.join("backup.sqlite");
-        let Audit { head, .. } = Self::back_up(from, &backup, &mut |_, _| {})?;
-        put_in_place(&Files::at(&room.join("restored.sqlite")), &backup, &[head], &mut |_, _| {})
-    }
+/// Copies the journal at `from`, whether a process has it open or not, to the new file `to`: audited
+/// like [`audit`](crate::copies::audit) before it gets its name, and durable.
+///
+/// The copy has no mark, so wherever it is opened it counts as an old one.
+pub fn back_up(from: &Path, to: &Path, watch: AuditWatch<'_>) -> Result<Audit, NotCopied> {
+    let left_to_others = || {
+        sleep(PAUSE);
+        Ok(())
+    };
+    back_up_in_steps(from, to, watch, &left_to_others)
 }
 
-/// Copies the journal at `from` as [`Journal::back_up`] does. Between two steps it waits as `pause` does, and is given
+/// Puts the copy at `from`, a file or a directory of backups, in the place of a journal that
+/// is gone, with each of `kept` among its rows. Its mark goes: what the copy may have forgotten is learnt
+/// after the next start.
+pub fn restore(
+    config: &JournalConfig,
+    from: &Path,
+    kept: &[HistoryHead],
+    watch: AuditWatch<'_>,
+) -> Result<Audit, NotCopied> {
+    let files = Files::of(config);
+    files.find_mark()?;
+    put_in_place(&files, &the_copy(from)?, kept, watch)
+}
+
+/// The copy that is meant: a file, or the only one in a directory of backups.
+pub fn the_copy(from: &Path) -> Result<PathBuf, NotCopied> {
+    if from.is_dir() { backup_directory::only_backup(from) } else { Ok(from.to_owned()) }
+}
+
+/// Looks at a copy, and changes nothing.
+pub fn look_at_copy(path: &Path) -> Result<CopyContents, NotCopied> {
+    if !path.is_file() {
+        return Err(NotCopied::NoCopy(path.to_owned()));
+    }
+    Ok(copy_contents::told(path)?)
+}
+
+/// Copies the journal at `from`, whether a process has it open or not, and restores that copy in `room`, an
+/// empty directory. Tells what the audit of the restored one says; its file stays there, as
+/// `restored.sqlite`.
+pub fn rehearse_restore(from: &Path, room: &Path) -> Result<Audit, NotCopied> {
+    let backup = room.join("backup.sqlite");
+    let Audit { head, .. } = back_up(from, &backup, &mut |_, _| {})?;
+    put_in_place(&Files::at(&room.join("restored.sqlite")), &backup, &[head], &mut |_, _| {})
+}
+
+/// Copies the journal at `from` as [`back_up`] does. Between two steps it waits as `pause` does, and is given
 /// up where that fails.
-pub(crate) fn back_up(
+pub(crate) fn back_up_in_steps(
     from: &Path,
     to: &Path,
     watch: AuditWatch<'_>,
@@ -130,7 +129,7 @@ fn copy(
     remove_all(&part);
     let made = whole_copy(from, &part, pause).and_then(|()| {
         integrity(&part)?;
-        let audit = Journal::audit_watched(&part, kept, watch)?;
+        let audit = audit_watched(&part, kept, watch)?;
         if audit.faults.is_empty() { Ok(audit) } else { Err(NotCopied::Faulty(audit.faults)) }
     });
     if made.is_err() {

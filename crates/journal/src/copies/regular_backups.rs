@@ -1,7 +1,7 @@
 //! Backups that a running Signer makes of its journal by itself, by a thread of its own: every so often one, whole
 //! and audited, in a directory of which the newest are kept.
 
-use crate::copies::backup::{PAUSE, back_up};
+use crate::copies::backup::{PAUSE, back_up_in_steps};
 use crate::copies::backup_directory::{listed, made_ms, name, newest_ms};
 use crate::copies::not_copied::{NotCopied, at, remove, remove_all};
 use crate::figures::Figures;
@@ -35,22 +35,12 @@ pub struct RegularBackups {
 }
 
 impl RegularBackups {
-    /// Gives up the backup that is being made, if one is. Does not wait for ever.
-    pub async fn finish(self) {
-        self.stop.try_send(()).ok();
-        if timeout(PATIENCE, self.ended).await.is_err() {
-            warn!("a backup of the journal was not given up: journal.backup_dir does not answer");
-        }
-    }
-}
-
-impl Journal {
-    /// Makes backups as planned until told to finish.
-    pub fn keep_backups(&self, plan: BackupPlan) -> io::Result<RegularBackups> {
+    /// Makes backups of a journal as planned until told to finish.
+    pub fn begin(journal: &Journal, plan: BackupPlan) -> io::Result<Self> {
         let (stop, stopping) = sync_channel(1);
         let (tell, ended) = oneshot::channel();
-        let (journal, figures) = (self.clone(), Arc::clone(&self.figures));
-        let newest_ms = newest_ms(&plan.directory).unwrap_or_else(|| self.now_ms());
+        let (journal, figures) = (journal.clone(), Arc::clone(&journal.figures));
+        let newest_ms = newest_ms(&plan.directory).unwrap_or_else(|| journal.now_ms());
         figures.backed_up_ms.store(newest_ms, Ordering::Relaxed);
         let every_ms = i64::try_from(plan.every.as_millis()).unwrap_or(i64::MAX);
         figures.backup_every_ms.store(every_ms, Ordering::Relaxed);
@@ -60,7 +50,15 @@ impl Journal {
             keeper.run();
             drop(tell);
         })?;
-        Ok(RegularBackups { stop, ended })
+        Ok(Self { stop, ended })
+    }
+
+    /// Gives up the backup that is being made, if one is. Does not wait for ever.
+    pub async fn finish(self) {
+        self.stop.try_send(()).ok();
+        if timeout(PATIENCE, self.ended).await.is_err() {
+            warn!("a backup of the journal was not given up: journal.backup_dir does not answer");
+        }
     }
 }
 
@@ -122,7 +120,7 @@ impl BackupThread {
             if self.is_stopped_within(PAUSE) { Err(NotCopied::Stopped) } else { Ok(()) }
         };
         let to = directory.join(name(now_ms));
-        let audit = back_up(from, &to, &mut |_, _| {}, &pause)?;
+        let audit = back_up_in_steps(from, &to, &mut |_, _| {}, &pause)?;
         info!(backup = %to.display(), head = %audit.head, "the journal was backed up");
         self.clear_away()
     }

@@ -33,11 +33,32 @@ impl Resolution {
         word.parse().ok()
     }
 
-    /// The word for it in the table of claims.
-    pub(crate) fn column(self) -> &'static str {
+    /// The outcome of the charge, in the table of claims.
+    pub(crate) fn column(self) -> OutcomeWord {
         match self {
-            Self::Charged => "charged",
-            Self::Free => "released",
+            Self::Charged => OutcomeWord::Charged,
+            Self::Free => OutcomeWord::Released,
         }
+    }
+}
+
+/// The word of an outcome in the table of claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub(crate) enum OutcomeWord {
+    /// Charged.
+    Charged,
+    /// Not charged, for a reason.
+    Failed,
+    /// Nobody can tell.
+    Unproven,
+    /// Not charged, because the batch charged nobody.
+    Released,
+}
+
+impl OutcomeWord {
+    /// The word itself.
+    pub(crate) fn word(self) -> &'static str {
+        self.into()
     }
 }

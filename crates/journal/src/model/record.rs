@@ -1,6 +1,6 @@
 //! A batch as the journal tells it: everything that is known of it.
 
-use crate::model::{Durable, LineOutcome, Network, Origin, Resolution};
+use crate::model::{Durable, LineOutcome, Network, Origin, OutcomeWord, Resolution};
 use alloy::primitives::{Address, B256};
 use billing::{
     AskedBy, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, ChargeTerms, FailCode,
@@ -29,10 +29,10 @@ impl Line {
     pub fn state(&self, state: BatchState) -> &'static str {
         match &self.outcome {
             Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_))) => {
-                "charged"
+                OutcomeWord::Charged.word()
             }
-            Some(LineOutcome::Told(ItemOutcome::Unproven)) => "unproven",
-            Some(LineOutcome::Told(ItemOutcome::Failed { .. })) => "failed",
+            Some(LineOutcome::Told(ItemOutcome::Unproven)) => OutcomeWord::Unproven.word(),
+            Some(LineOutcome::Told(ItemOutcome::Failed { .. })) => OutcomeWord::Failed.word(),
             Some(LineOutcome::Released) | None => state.word(),
         }
     }

@@ -1,9 +1,12 @@
 //! The processes that have one journal on a server: the one that serves, and those that stand by.
 
+use crate::JournalError;
 use crate::model::{BootId, Instance};
+use crate::queue::WorkQueue;
 use crate::tables::starts::newest_boot;
-use crate::{Journal, JournalError};
+use host::clock::Clock;
 use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
 
 /// Which of them there are.
 #[derive(Debug, Default)]
@@ -60,43 +63,56 @@ impl ServingInstance {
     }
 }
 
-impl Journal {
-    /// Returns the instances that share the journal, the one that serves first. Empty if the journal is a file.
-    pub fn instances(&self) -> Vec<Instance> {
-        self.instance.as_ref().map(|this| this.roll.all()).unwrap_or_default()
+/// The processes that share a journal. There is none but this one if the journal is a file. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Instances {
+    /// None: the journal is a file.
+    this: Option<Arc<ServingInstance>>,
+    queue: WorkQueue,
+    clock: Clock,
+}
+
+impl Instances {
+    pub(crate) fn new(this: Option<Arc<ServingInstance>>, queue: WorkQueue, clock: Clock) -> Self {
+        Self { this, queue, clock }
+    }
+
+    /// Returns all of them, the one that serves first. Empty if the journal is a file.
+    pub fn all(&self) -> Vec<Instance> {
+        self.this.as_ref().map(|this| this.roll.all()).unwrap_or_default()
     }
 
     /// Makes sure that no other process has begun on the journal until now. Earlier findings from the journal and
     /// from the chain are then as true as if there were no other process at all.
-    pub async fn is_still_ours(&self) -> Result<(), JournalError> {
-        let Some(this) = &self.instance else { return Ok(()) };
+    pub async fn none_has_begun(&self) -> Result<(), JournalError> {
+        let Some(this) = &self.this else { return Ok(()) };
         let newest = self.queue.read(newest_boot).await?;
         if newest == Some(this.boot) { Ok(()) } else { Err(JournalError::TakenOver) }
     }
 
     /// The name of this start, and that of the one before it; none where the journal is a file.
     pub fn starts(&self) -> (Option<String>, Option<String>) {
-        let Some(this) = &self.instance else { return (None, None) };
+        let Some(this) = &self.this else { return (None, None) };
         (Some(this.boot.to_string()), this.before.map(|before| before.to_string()))
     }
 
     /// The earliest moment, Unix ms, at which whatever was signed for this process can have been signed: now, and
     /// not before the process that had the journal last may have answered it by a clock that is ahead.
     pub fn opens_ms(&self) -> i64 {
-        let before = self.instance.as_ref().and_then(|this| this.clock_before_ms);
-        before.unwrap_or(i64::MIN).max(self.now_ms())
+        let before = self.this.as_ref().and_then(|this| this.clock_before_ms);
+        before.unwrap_or(i64::MIN).max(self.clock.unix_ms())
     }
 
     /// Leaves word for the others whether this process could bill, or why not.
     pub fn note_fitness(&self, unfit: Option<String>) {
-        if let Some(this) = &self.instance {
+        if let Some(this) = &self.this {
             *this.unfit.lock() = unfit;
         }
     }
 
     /// Leaves word for the others how far the webhook was told.
     pub fn note_told(&self, cursor: &str) {
-        if let Some(this) = &self.instance {
+        if let Some(this) = &self.this {
             *this.told.lock() = Some(cursor.to_owned());
         }
     }

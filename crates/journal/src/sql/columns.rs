@@ -2,7 +2,7 @@
 //! not fit their column are an error of the database library.
 
 use crate::Resolution;
-use crate::model::LineOutcome;
+use crate::model::{LineOutcome, OutcomeWord};
 use crate::sql::{Row, SqlError, SqlResult};
 use alloy::primitives::{Address, B256, U256};
 use billing::{
@@ -16,7 +16,7 @@ use strum::IntoEnumIterator;
 
 /// The columns of an outcome.
 pub(crate) struct OutcomeWords<'a> {
-    pub(crate) outcome: &'static str,
+    pub(crate) outcome: OutcomeWord,
     pub(crate) code: Option<&'static str>,
     pub(crate) detail: Option<Cow<'a, str>>,
 }
@@ -26,24 +26,27 @@ impl OutcomeWords<'_> {
     pub(crate) fn told(&self) -> Cow<'static, str> {
         match (self.code, &self.detail) {
             (Some(code), _) => code.into(),
-            (None, Some(detail)) => format!("{} {detail}", self.outcome).into(),
-            (None, None) => self.outcome.into(),
+            (None, Some(detail)) => format!("{} {detail}", self.outcome.word()).into(),
+            (None, None) => self.outcome.word().into(),
         }
     }
 }
 
 /// The columns that hold `outcome`.
 pub(crate) fn outcome_words(outcome: &ItemOutcome) -> OutcomeWords<'_> {
+    let plain = |outcome| OutcomeWords { outcome, code: None, detail: None };
     match outcome {
-        ItemOutcome::Charged => OutcomeWords { outcome: "charged", code: None, detail: None },
+        ItemOutcome::Charged => plain(OutcomeWord::Charged),
         ItemOutcome::ChargedAsTold(taken) => {
-            OutcomeWords { outcome: "charged", code: None, detail: Some(taken.to_string().into()) }
+            let detail = Some(taken.to_string().into());
+            OutcomeWords { detail, ..plain(OutcomeWord::Charged) }
         }
-        ItemOutcome::Unproven => OutcomeWords { outcome: "unproven", code: None, detail: None },
-        ItemOutcome::Failed { code, detail } => {
-            let detail = detail.as_deref().map(Cow::Borrowed);
-            OutcomeWords { outcome: "failed", code: Some(code.token()), detail }
-        }
+        ItemOutcome::Unproven => plain(OutcomeWord::Unproven),
+        ItemOutcome::Failed { code, detail } => OutcomeWords {
+            outcome: OutcomeWord::Failed,
+            code: Some(code.token()),
+            detail: detail.as_deref().map(Cow::Borrowed),
+        },
     }
 }
 
@@ -52,22 +55,21 @@ pub(crate) fn outcome_words(outcome: &ItemOutcome) -> OutcomeWords<'_> {
 pub(crate) fn outcome(row: &Row<'_>, at: usize) -> SqlResult<Option<LineOutcome>> {
     let (code_at, detail_at) = (at.saturating_add(1), at.saturating_add(2));
     let Some(word) = row.get::<Option<String>>(at)? else { return Ok(None) };
-    Ok(Some(match word.as_str() {
-        "charged" => LineOutcome::Told(match row.get::<Option<String>>(detail_at)? {
+    Ok(Some(match word.parse().map_err(|_| garbage(at, &word))? {
+        OutcomeWord::Charged => LineOutcome::Told(match row.get::<Option<String>>(detail_at)? {
             None => ItemOutcome::Charged,
             Some(taken) => {
                 let read = taken.parse().map_err(|_| garbage(detail_at, &taken))?;
                 ItemOutcome::ChargedAsTold(read)
             }
         }),
-        "unproven" => LineOutcome::Told(ItemOutcome::Unproven),
-        "released" => LineOutcome::Released,
-        "failed" => {
+        OutcomeWord::Unproven => LineOutcome::Told(ItemOutcome::Unproven),
+        OutcomeWord::Released => LineOutcome::Released,
+        OutcomeWord::Failed => {
             let token = row.get_ref(code_at)?.as_str()?;
             let code = FailCode::from_token(token).ok_or_else(|| garbage(code_at, token))?;
             LineOutcome::Told(ItemOutcome::Failed { code, detail: row.get(detail_at)? })
         }
-        _ => return Err(garbage(at, &word)),
     }))
 }
 
@@ -125,15 +127,20 @@ pub(crate) fn terms(row: &Row<'_>, at: usize) -> SqlResult<ChargeTerms> {
 pub(crate) fn claim_state(row: &Row<'_>, at: usize) -> SqlResult<ClaimState> {
     let outcome_at = at.saturating_add(1);
     let outcome: Option<String> = row.get(outcome_at)?;
-    match (state(row, at)?, outcome.as_deref()) {
-        (BatchState::Open, None) => Ok(ClaimState::Open),
+    let word = outcome.as_deref().and_then(|word| word.parse().ok());
+    match (state(row, at)?, word) {
+        (BatchState::Open, None) if outcome.is_none() => Ok(ClaimState::Open),
         // Of a place that was used up, a person has said so.
-        (BatchState::Charged | BatchState::Usurped, Some("charged")) => Ok(ClaimState::Charged),
-        (BatchState::Charged | BatchState::Usurped, Some("unproven")) => Ok(ClaimState::Unproven),
-        (state, outcome) => {
+        (BatchState::Charged | BatchState::Usurped, Some(OutcomeWord::Charged)) => {
+            Ok(ClaimState::Charged)
+        }
+        (BatchState::Charged | BatchState::Usurped, Some(OutcomeWord::Unproven)) => {
+            Ok(ClaimState::Unproven)
+        }
+        (state, _) => {
             let value = format!(
                 "{} claim of a batch that is {}",
-                outcome.unwrap_or("undecided"),
+                outcome.as_deref().unwrap_or("undecided"),
                 state.word()
             );
             Err(garbage(outcome_at, &value))
@@ -149,7 +156,7 @@ pub(crate) fn ending(row: &Row<'_>, at: usize) -> SqlResult<CallEnding> {
 /// Reads the column `resolved`.
 pub(crate) fn resolved(row: &Row<'_>, at: usize) -> SqlResult<Option<Resolution>> {
     let Some(word) = row.get::<Option<String>>(at)? else { return Ok(None) };
-    let found = Resolution::iter().find(|one| one.column() == word);
+    let found = Resolution::iter().find(|one| one.column().word() == word);
     found.ok_or_else(|| garbage(at, &word)).map(Some)
 }
 
@@ -159,33 +166,15 @@ pub(crate) fn span_place(row: &Row<'_>, at: usize) -> SqlResult<Option<SpanPlace
     text.parse().map_err(|_| garbage(at, &text)).map(Some)
 }
 
-/// The word for it in the journal.
-pub(crate) fn kind_word(kind: AttemptKind) -> &'static str {
-    match kind {
-        AttemptKind::Bill => "bill",
-        AttemptKind::Cancel => "cancel",
-    }
-}
-
 pub(crate) fn kind(row: &Row<'_>, at: usize) -> SqlResult<AttemptKind> {
     let word = row.get_ref(at)?.as_str()?;
-    let known = [AttemptKind::Bill, AttemptKind::Cancel].into_iter();
-    known.into_iter().find(|kind| kind_word(*kind) == word).ok_or_else(|| garbage(at, word))
-}
-
-/// The word for it in the journal.
-pub fn family_word(family: Family) -> &'static str {
-    match family {
-        Family::Evm => "evm",
-        Family::Tvm => "tvm",
-    }
+    AttemptKind::from_word(word).ok_or_else(|| garbage(at, word))
 }
 
 /// Reads a family of chains.
 pub fn family(row: &Row<'_>, at: usize) -> SqlResult<Family> {
     let word = row.get_ref(at)?.as_str()?;
-    let known = [Family::Evm, Family::Tvm].into_iter();
-    known.into_iter().find(|one| family_word(*one) == word).ok_or_else(|| garbage(at, word))
+    Family::from_word(word).ok_or_else(|| garbage(at, word))
 }
 
 /// The error for a column whose value makes no sense.

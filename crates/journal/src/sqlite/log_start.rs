@@ -5,16 +5,11 @@
 //! old copy was noticed, where followers learn that the history has parted). Its digest goes on from the newest
 //! row that the file held then: what follows the file's own newest row has to be such a row, and the only one.
 
+use crate::HistoryEvent;
 use crate::history::{self, HistoryRow};
 use crate::sql::{Database, SqlResult};
 use rusqlite::Connection;
 use serde_json::json;
-
-/// The name of the row.
-const BEGUN: &str = "log begun";
-
-/// The one that may stand before it.
-const RESTORED: &str = "restored";
 
 /// The number of pages of the log that are written to the file at once: 32 MiB.
 const PAGES: i64 = 8192;
@@ -30,7 +25,7 @@ pub(crate) fn log_begins(conn: &Connection) -> rusqlite::Result<bool> {
 pub(crate) fn begin_log(conn: &dyn Database) -> SqlResult<()> {
     let newest_ms = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1), 0)";
     let at_ms = conn.query_row(newest_ms, [], |row| row.get(0))?;
-    history::append(conn, at_ms, BEGUN, &json!({}))
+    history::append(conn, at_ms, HistoryEvent::LogBegun, &json!({}))
 }
 
 /// Writes a long log to the file, after which the next commit begins another one.
@@ -71,12 +66,12 @@ pub(crate) fn belonging(alone: &Connection, conn: &dyn Database) -> SqlResult<Be
         let read = HistoryRow { seq: row.get(0)?, at_ms: row.get(1)?, event: &event, body: &body };
         let digest: Vec<u8> = row.get(4)?;
         let follows = last.checked_add(1) == Some(read.seq) && read.digest(&before) == digest;
-        found = match (follows, read.event == BEGUN) {
+        found = match (follows, read.kind() == Some(HistoryEvent::LogBegun)) {
             (true, false) => found,
             (true, true) if first => Belonging::Proven,
             (false, _) | (true, true) => return Ok(Belonging::Doubtful),
         };
-        first &= read.event == RESTORED;
+        first &= read.kind() == Some(HistoryEvent::Restored);
         (last, before) = (read.seq, digest);
     }
     Ok(found)

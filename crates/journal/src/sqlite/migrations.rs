@@ -5,8 +5,8 @@
 //!
 //! A step that was released is never changed. docs/versions.md says what is promised.
 
-use crate::history;
 use crate::sql::SqlResult;
+use crate::{HistoryEvent, history};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -68,7 +68,12 @@ pub(crate) fn migrate(conn: &Connection, steps: &[Migration]) -> SqlResult<()> {
         transaction.execute_batch(step.in_file)?;
         transaction.pragma_update(None, "user_version", step.to)?;
         let at_ms = transaction.query_row(newest_ms, [], |row| row.get(0))?;
-        history::append(&*transaction, at_ms, "migrated", &json!({ "version": step.to }))?;
+        history::append(
+            &*transaction,
+            at_ms,
+            HistoryEvent::Migrated,
+            &json!({ "version": step.to }),
+        )?;
     }
     transaction.commit()?;
     tracing::warn!(from = found, to = newest(steps), "the journal was brought to a newer version");

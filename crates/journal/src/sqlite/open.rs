@@ -2,7 +2,7 @@
 //! program writes.
 
 use crate::Journal;
-use crate::found_at_start::FoundAtStart;
+use crate::found_at_start::Findings;
 use crate::free_space::FreeSpace;
 use crate::job::Job;
 use crate::open_error::{OpenError, refused, unanswered, unwritable};
@@ -60,7 +60,7 @@ impl Journal {
         let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
         start.write(&conn, disk.as_ref()).map_err(problem)?;
         let (jobs, work) = mpsc::channel::<Job>(config.queue_length);
-        let found = FoundAtStart { old_copy, was_closed, left_ms, begun: start.begun() };
+        let found = Findings { old_copy, was_closed, left_ms, begun: start.begun() };
         let journal = Self::of(Opened {
             queue: WorkQueue::of_a_file(jobs),
             figures: Arc::default(),

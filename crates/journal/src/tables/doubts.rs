@@ -3,7 +3,7 @@
 
 use crate::sql::columns::hash;
 use crate::sql::{BindValues, Database, OptionalExtension as _, Row, SqlResult, params};
-use crate::{Journal, JournalError, LaneId, history};
+use crate::{HistoryEvent, LaneId, history};
 use alloy::primitives::B256;
 use serde_json::json;
 
@@ -29,7 +29,12 @@ pub fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
          ON CONFLICT DO NOTHING",
         [known_until_ms],
     )?;
-    history::append(conn, at_ms, "restored", &json!({ "known_until_ms": known_until_ms }))
+    history::append(
+        conn,
+        at_ms,
+        HistoryEvent::Restored,
+        &json!({ "known_until_ms": known_until_ms }),
+    )
 }
 
 /// Puts a lane in doubt that the old copy may not even know.
@@ -56,7 +61,7 @@ pub(crate) fn begin_for(
     )?;
     let body =
         json!({"chain": lane.chain.0, "signer": lane.signer, "known_until_ms": known_until_ms});
-    history::append(conn, at_ms, "used without the journal", &body)
+    history::append(conn, at_ms, HistoryEvent::UsedWithoutJournal, &body)
 }
 
 /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
@@ -81,7 +86,7 @@ pub(crate) fn has_read(
         return Ok(());
     }
     let body = json!({"chain": lane.chain.0, "signer": lane.signer, "number": number, "id": id});
-    history::append(conn, at_ms, "blocks read", &body)
+    history::append(conn, at_ms, HistoryEvent::BlocksRead, &body)
 }
 
 /// Up to which final block everything is learnt; none where that was not written down.
@@ -114,7 +119,7 @@ pub(crate) fn end(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlResult<()
         params![lane.chain.0, lane.signer.as_slice()],
     )?;
     let body = json!({"chain": lane.chain.0, "signer": lane.signer});
-    history::append(conn, at_ms, "learnt what was forgotten", &body)
+    history::append(conn, at_ms, HistoryEvent::LearntForgotten, &body)
 }
 
 /// Which of these transactions the journal does not know, in the same order.
@@ -124,21 +129,4 @@ pub(crate) fn unknown(conn: &dyn Database, hashes: Vec<B256>) -> SqlResult<Vec<B
     let found = select.query_each(&hashes, ask, |_| Ok(()))?;
     let unknown = hashes.into_iter().zip(found).filter(|(_, found)| found.is_empty());
     Ok(unknown.map(|(hash, _)| hash).collect())
-}
-
-impl Journal {
-    /// Writes down up to which final block everything is learnt that the lane has forgotten.
-    pub async fn has_read(
-        &self,
-        lane: LaneId,
-        read: LearntUpTo,
-        at_ms: i64,
-    ) -> Result<(), JournalError> {
-        self.queue.write(move |conn| has_read(conn, lane, read, at_ms)).await
-    }
-
-    /// Up to which final block that is; none where it was not written down.
-    pub async fn read_until(&self, lane: LaneId) -> Result<Option<LearntUpTo>, JournalError> {
-        self.queue.read(move |conn| read_until(conn, lane)).await
-    }
 }

@@ -1,44 +1,14 @@
 //! The journal's account of a lane's past when a process begins.
 
+use crate::LaneId;
+use crate::found_at_start::FoundAtStart;
 use crate::model::{FailedBilling, Past};
 use crate::sql::columns::{ending, hash, number};
 use crate::sql::{Database, SqlResult, params};
 use crate::tables::profiles;
-use crate::{Journal, LaneId};
-use std::time::Duration;
-
-/// The amount by which this machine's clock may have been ahead of the chains' when rows were written: at least
-/// this much, and this much when nothing is said.
-const CLOCKS: Duration = Duration::from_mins(2);
-pub(crate) const CLOCKS_MS: i64 = 120_000;
-
-/// The most that counts of that: further than this no clock of a chain that moves money is off while it signs.
-const MOST_CLOCKS: Duration = Duration::from_mins(10);
 
 /// The number of the lane's newest batches that are looked at.
 const NEWEST: u32 = 256;
-
-impl Journal {
-    /// When the process before this one wrote its newest row, or began where it wrote none, in Unix ms by the time of
-    /// blocks, and no later: a copy that was put in place knows nothing of what came after it. None where there was no
-    /// such process.
-    pub fn left_ms(&self) -> Option<i64> {
-        self.found.left_ms.map(|at_ms| self.by_blocks(at_ms))
-    }
-
-    /// The same journal, whose rows may be dated by a clock that was so far ahead of the chains': two minutes at least,
-    /// ten at most.
-    #[must_use]
-    pub fn dated_within(self, clocks: Duration) -> Self {
-        let clocks = clocks.clamp(CLOCKS, MOST_CLOCKS);
-        Self { clocks_ms: i64::try_from(clocks.as_millis()).unwrap_or(i64::MAX), ..self }
-    }
-
-    /// The earliest time of blocks that a time of this machine can stand for, Unix ms.
-    pub fn by_blocks(&self, at_ms: i64) -> i64 {
-        at_ms.saturating_sub(self.clocks_ms)
-    }
-}
 
 /// When everything about a lane was last known. By the index on the rows that tell of it: see schema.sql.
 pub(crate) const LEARNT: &str = "SELECT max(at_ms) FROM history
@@ -51,7 +21,7 @@ pub(crate) const LEARNT: &str = "SELECT max(at_ms) FROM history
 pub(crate) fn known_until(
     conn: &dyn Database,
     lane: LaneId,
-    clocks_ms: i64,
+    found: &FoundAtStart,
 ) -> SqlResult<Option<i64>> {
     let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
     let block_s: Option<i64> = conn.query_row(
@@ -63,7 +33,7 @@ pub(crate) fn known_until(
     )?;
     let learnt_ms: Option<i64> =
         conn.query_row(LEARNT, params![chain, format!("{:#x}", lane.signer)], |row| row.get(0))?;
-    let learnt_ms = learnt_ms.map(|ms| ms.saturating_sub(clocks_ms));
+    let learnt_ms = learnt_ms.map(|ms| found.by_blocks(ms));
     Ok(block_s.map(|s| s.saturating_mul(1000)).max(learnt_ms))
 }
 

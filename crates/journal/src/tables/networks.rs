@@ -3,9 +3,9 @@
 //! by a person's word alone: otherwise claims would be forgotten.
 
 use crate::model::{Binding, Misbound, Network};
-use crate::sql::columns::{address, family, family_word};
+use crate::sql::columns::{address, family};
 use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
-use crate::{JournalError, history};
+use crate::{HistoryEvent, JournalError, history};
 use alloy::primitives::Address;
 use billing::{PeriodNaming, PlatformChainId};
 use serde_json::json;
@@ -20,7 +20,7 @@ pub(crate) fn bind(conn: &dyn Database, binding: &Binding, at_ms: i64) -> Result
         return Ok(());
     }
     let Binding { chain, network, contract, naming } = binding;
-    let word = family_word(network.family);
+    let word = network.family.word();
     conn.execute(
         "INSERT INTO chain (id, family, network, contract, bound_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
         params![chain.0, word, network.id, contract.as_slice(), at_ms],
@@ -28,7 +28,7 @@ pub(crate) fn bind(conn: &dyn Database, binding: &Binding, at_ms: i64) -> Result
     name_periods(conn, binding.key(), naming, 0)?;
     let body = json!({"chain": chain.0, "family": word, "network": network.id, "contract": contract,
                       "period": naming_text(naming), "since": 0});
-    Ok(history::append(conn, at_ms, "chain bound", &body)?)
+    Ok(history::append(conn, at_ms, HistoryEvent::ChainBound, &body)?)
 }
 
 impl Binding {
@@ -116,7 +116,7 @@ pub fn contradiction(conn: &dyn Database, binding: &Binding) -> SqlResult<Option
         None => {}
     }
     let sql = "SELECT id FROM chain WHERE family = ?1 AND network = ?2";
-    let known = params![family_word(network.family), network.id];
+    let known = params![network.family.word(), network.id];
     let other = conn.query_row(sql, known, |row| row.get(0)).optional()?.map(PlatformChainId);
     Ok(other.map(|before| Misbound::Chain { network, before, chain }))
 }

@@ -1,9 +1,9 @@
 //! Which chains are paused: on disk, so that a restart changes nothing, and looked at in the commit,
 //! so that nothing slips through that was on its way.
 
-use crate::history;
 use crate::model::{OtherPause, Pause, Switch};
 use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
+use crate::{HistoryEvent, NotWritten, history};
 use billing::PlatformChainId;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(crate) fn set(
     conn: &dyn Database,
     switch: &Switch,
     now: &Pause,
-) -> SqlResult<Result<BTreeMap<PlatformChainId, Pause>, OtherPause>> {
+) -> Result<BTreeMap<PlatformChainId, Pause>, NotWritten<OtherPause>> {
     match switch {
         Switch::Pause(chains) => {
             for chain in chains {
@@ -40,30 +40,31 @@ pub(crate) fn set(
                     let sql =
                         "INSERT INTO pause (chain, by, since_ms, why) VALUES (?1, ?2, ?3, ?4)";
                     conn.execute(sql, params![chain.0, now.by, now.since_ms, now.why])?;
-                    note(conn, "paused", *chain, now)?;
+                    note(conn, HistoryEvent::Paused, *chain, now)?;
                 }
             }
         }
         Switch::Resume(pauses) => {
             for (chain, since_ms) in pauses {
                 if read(conn, *chain)?.is_none_or(|pause| pause.since_ms != *since_ms) {
-                    return Ok(Err(OtherPause(*chain)));
+                    return Err(NotWritten::Refused(OtherPause(*chain)));
                 }
             }
             for chain in pauses.keys() {
                 conn.execute("DELETE FROM pause WHERE chain = ?1", [chain.0])?;
-                note(conn, "resumed", *chain, now)?;
+                note(conn, HistoryEvent::Resumed, *chain, now)?;
             }
         }
     }
-    all(conn).map(Ok)
+    Ok(all(conn)?)
 }
 
 fn note(
     conn: &dyn Database,
-    event: &str,
+    event: HistoryEvent,
     chain: PlatformChainId,
-    Pause { by, since_ms, why }: &Pause,
+    now: &Pause,
 ) -> SqlResult<()> {
+    let Pause { by, since_ms, why } = now;
     history::append(conn, *since_ms, event, &json!({"chain": chain.0, "by": by, "why": why}))
 }

@@ -4,7 +4,7 @@
 use crate::history::HistoryRow;
 use crate::sql::columns::address;
 use crate::sql::{Database, SqlResult, params};
-use crate::{Origin, history};
+use crate::{HistoryEvent, Origin, history};
 use alloy::primitives::Address;
 use billing::PlatformChainId;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) fn add(conn: &dyn Database, origin: &Origin, body: &str, at_ms: i64) 
     let new = params![chain, contract.as_slice(), body];
     let number: i64 = conn.query_row(sql, new, |row| row.get(0))?;
     let told = json!({"profile": number, "chain": chain, "contract": contract, "body": body});
-    history::append(conn, at_ms, "profile", &told)?;
+    history::append(conn, at_ms, HistoryEvent::Profile, &told)?;
     Ok(number)
 }
 
@@ -46,7 +46,7 @@ impl ProfileAudit {
         row: &HistoryRow<'_>,
         body: &Value,
     ) -> SqlResult<Option<String>> {
-        if row.event != "profile" {
+        if row.kind() != Some(HistoryEvent::Profile) {
             return Ok(None);
         }
         let number = body.get("profile").and_then(Value::as_i64).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Moving a network to another id of the platform, deliberately and with all its claims.
 
 use crate::sql::{Database, OptionalExtension as _, SqlError, SqlResult, params};
-use crate::{Journal, JournalError, history};
+use crate::{HistoryEvent, Journal, JournalError, history};
 use billing::PlatformChainId;
 use serde_json::{Value, json};
 
@@ -65,11 +65,8 @@ fn rename(conn: &dyn Database, renaming: &Renaming, at_ms: i64) -> Result<(), No
         conn.execute(&sql, params![from.0, to.0])?;
     }
     let body = json!({"from": from.0, "to": to.0, "why": why});
-    Ok(history::append(conn, at_ms, RENAMED, &body)?)
+    Ok(history::append(conn, at_ms, HistoryEvent::ChainRenamed, &body)?)
 }
-
-/// The word for it in the history.
-const RENAMED: &str = "chain renamed";
 
 /// The present IDs of chains that had other IDs when rows of the history were written.
 #[derive(Debug)]

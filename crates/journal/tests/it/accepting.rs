@@ -11,7 +11,7 @@ async fn positions_are_taken_one_after_the_other_and_signed_for() {
         assert_eq!(slot.attempts.newest().get().signed, signed(position), "signed for its place");
     }
     assert_eq!(book.next_position().await, 10);
-    assert_eq!(book.journal.open_lane(lane(), 99, NOW_MS).await.unwrap(), 10, "open already");
+    assert_eq!(book.journal.lane(lane()).open(99, NOW_MS).await.unwrap(), 10, "open already");
 }
 
 #[tokio::test]
@@ -22,15 +22,16 @@ async fn every_account_of_every_chain_counts_for_itself() {
     book.journal.bind(Binding { chain, network, ..binding() }, NOW_MS).await.unwrap();
     for (chain, signer) in [(chain, SIGNER), (CHAIN, signer)] {
         let lane = LaneId { chain, signer };
-        assert_eq!(book.journal.open_lane(lane, 0, NOW_MS).await.unwrap(), 0);
+        assert_eq!(book.journal.lane(lane).open(0, NOW_MS).await.unwrap(), 0);
     }
     book.accept(&[item(1, 1)]).await.unwrap();
     let mut elsewhere = proposal(&[item(2, 1)]);
     (elsewhere.origin.lane.signer, elsewhere.in_blocks) = (signer, InBlocks::Below(0));
     *elsewhere.sealed.parts().signed = signed(1000);
     assert_eq!(book.take(elsewhere).await.unwrap().position, 0);
-    let next =
-        async |chain, signer| book.journal.next_position(LaneId { chain, signer }).await.unwrap();
+    let next = async |chain, signer| {
+        book.journal.lane(LaneId { chain, signer }).next_position().await.unwrap()
+    };
     assert_eq!(next(CHAIN, SIGNER).await, Some(8));
     assert_eq!(next(CHAIN, signer).await, Some(1));
     assert_eq!(next(chain, SIGNER).await, Some(0));
@@ -62,12 +63,15 @@ async fn what_was_answered_is_what_a_restart_finds() {
     assert!(new.iter().all(of_a_start), "{new:?}");
     assert!((1..=2).contains(&new.len()), "the start, and in a file that its log begins: {new:?}");
     let journal = &book.journal;
-    assert_eq!(journal.take_up(lane()).await.unwrap().1, std::slice::from_ref(&slot));
+    assert_eq!(journal.lane(lane()).take_up().await.unwrap().open, std::slice::from_ref(&slot));
     assert_eq!(journal.billing_by_hash(signed(FIRST).hash).await.unwrap(), Some(billing.clone()));
     assert_eq!(journal.billings_by_request("run-1".to_owned()).await.unwrap(), [billing]);
     assert_eq!(journal.billings_by_request("run-2".to_owned()).await.unwrap(), []);
     assert_eq!(journal.billing_by_hash(signed(FIRST + 1).hash).await.unwrap(), None);
-    assert_eq!(journal.take_up(LaneId { signer: CONTRACT, ..lane() }).await.unwrap().1, []);
+    assert_eq!(
+        journal.lane(LaneId { signer: CONTRACT, ..lane() }).take_up().await.unwrap().open,
+        []
+    );
 }
 
 type Change = fn(&mut Proposal);

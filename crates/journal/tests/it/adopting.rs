@@ -120,23 +120,23 @@ async fn a_charge_that_another_batch_holds_is_learnt_without_a_second_claim() {
 async fn a_copy_that_is_behind_its_mark_is_noticed() {
     let book = Book::in_a_file().await;
     let (path, copy) = (config(&book.room).path, book.room.path().join("copy"));
-    assert!(!book.journal.is_old_copy());
+    assert!(!book.journal.found().is_old_copy());
     let book = book.restart();
-    assert!(!book.journal.is_old_copy(), "a restart is not a restore");
+    assert!(!book.journal.found().is_old_copy(), "a restart is not a restore");
     let room = close(book).await;
     std::fs::copy(&path, &copy).unwrap();
     let book = Book { journal: Journal::open(&config(&room)).unwrap(), room }.restart();
-    assert!(!book.journal.is_old_copy());
+    assert!(!book.journal.found().is_old_copy());
     let room = close(book).await;
     std::fs::copy(&copy, &path).unwrap();
     let restored = Journal::open(&config(&room)).unwrap();
-    assert!(restored.is_old_copy());
+    assert!(restored.found().is_old_copy());
 }
 
 #[tokio::test]
 async fn a_lane_of_an_old_copy_is_in_doubt_until_it_has_learnt_what_was_forgotten() {
     let book = Book::in_a_file().await;
-    assert_eq!(book.journal.take_up(lane()).await.unwrap().0, None);
+    assert_eq!(book.journal.lane(lane()).take_up().await.unwrap().known_until_ms, None);
     let (path, copy) = (config(&book.room).path, book.room.path().join("copy"));
     let room = close(book).await;
     std::fs::copy(&path, &copy).unwrap();
@@ -147,16 +147,16 @@ async fn a_lane_of_an_old_copy_is_in_doubt_until_it_has_learnt_what_was_forgotte
     for _ in 0..2 {
         std::fs::copy(&copy, &path).unwrap();
         let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
-        assert!(book.journal.is_old_copy());
-        assert_eq!(book.journal.take_up(lane()).await.unwrap().0, Some(NOW_MS));
+        assert!(book.journal.found().is_old_copy());
+        assert_eq!(book.journal.lane(lane()).take_up().await.unwrap().known_until_ms, Some(NOW_MS));
         room = close(book).await;
     }
     let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
-    assert!(!book.journal.is_old_copy(), "it is the newest that there is");
-    assert_eq!(book.journal.take_up(lane()).await.unwrap().0, Some(NOW_MS));
-    book.journal.end_doubt(lane(), NOW_MS).await.unwrap();
+    assert!(!book.journal.found().is_old_copy(), "it is the newest that there is");
+    assert_eq!(book.journal.lane(lane()).take_up().await.unwrap().known_until_ms, Some(NOW_MS));
+    book.journal.lane(lane()).end_doubt(NOW_MS).await.unwrap();
     let book = book.restart();
-    assert_eq!(book.journal.take_up(lane()).await.unwrap().0, None);
+    assert_eq!(book.journal.lane(lane()).take_up().await.unwrap().known_until_ms, None);
     assert_eq!(faults(book).await, Vec::<String>::new());
 }
 
@@ -167,7 +167,10 @@ async fn a_lane_that_the_old_copy_has_never_heard_of_is_in_doubt_as_well() {
     std::fs::remove_file(room.path().join("journal.db.mark")).unwrap();
     let journal = Journal::open(&config(&room)).unwrap();
     let other = Address::repeat_byte(0x77);
-    assert_eq!(journal.take_up(LaneId { signer: other, ..lane() }).await.unwrap().0, Some(NOW_MS));
+    assert_eq!(
+        journal.lane(LaneId { signer: other, ..lane() }).take_up().await.unwrap().known_until_ms,
+        Some(NOW_MS)
+    );
 }
 
 #[tokio::test]
@@ -183,12 +186,12 @@ async fn a_newer_file_that_is_put_back_after_an_old_copy_ran_is_noticed() {
     std::fs::copy(&path, &newer).unwrap();
     std::fs::copy(&kept, &path).unwrap();
     let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
-    assert!(book.journal.is_old_copy());
+    assert!(book.journal.found().is_old_copy());
     assert!(book.takes(item(2, 1)).await, "a charge that the newer file does not know");
     let room = close(book).await;
     std::fs::copy(&newer, &path).unwrap();
     let journal = Journal::open(&config(&room)).unwrap();
-    assert!(journal.is_old_copy(), "it is longer, and it does not know the second charge");
+    assert!(journal.found().is_old_copy(), "it is longer, and it does not know the second charge");
 }
 
 #[tokio::test]
@@ -208,7 +211,7 @@ async fn a_process_that_ends_while_it_begins_leaves_no_doubt() {
     let newest: String = conn.query_row(id, [], |row| row.get(0)).unwrap();
     drop(conn);
     std::fs::write(&mark, format!("{} {newest}\n", before.trim_end())).unwrap();
-    assert!(!Journal::open(&config(&room)).unwrap().is_old_copy());
+    assert!(!Journal::open(&config(&room)).unwrap().found().is_old_copy());
 }
 
 #[tokio::test]

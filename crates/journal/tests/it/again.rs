@@ -30,7 +30,7 @@ async fn another_attempt_takes_the_place_of_its_batch_and_is_kept_with_the_first
     assert_eq!(book.next_position().await, FIRST + 2, "no new place is taken");
 
     let book = book.restart();
-    let open = book.journal.take_up(lane()).await.unwrap().1;
+    let open = book.journal.lane(lane()).take_up().await.unwrap().open;
     assert_eq!(open[0].attempts, slot.attempts.followed_by(second.clone()));
     let found = book.journal.billing_by_hash(second.get().signed.hash).await.unwrap().unwrap();
     assert_eq!((found.batch, found.current()), (slot.batch, &Recorded::Signed(second)));

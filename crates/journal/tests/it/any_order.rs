@@ -157,7 +157,7 @@ async fn agree(book: &Book, model: &Model) {
     let live = move |conn: &dyn Database| conn.query_row(live, [], |row| row.get::<i64>(0));
     let live = book.journal.read(live).await.unwrap();
     assert_eq!(usize::try_from(live), Ok(model.held.len()));
-    let open = book.journal.take_up(lane()).await.unwrap().1;
+    let open = book.journal.lane(lane()).take_up().await.unwrap().open;
     let open: Vec<u64> = open.iter().map(|slot| slot.position).collect();
     let expected = model.batches.iter().filter(|b| b.open).map(|b| b.slot.position);
     assert_eq!(open, expected.collect::<Vec<_>>());

@@ -18,7 +18,7 @@ async fn closed_book() -> Room {
     book.settle(end(&reverted, BatchState::Reverted, vec![])).await;
     let Book { journal, room } = book;
     journal.close().await;
-    assert_eq!(Journal::audit(&config(&room).path, &[]).unwrap().faults, Vec::<String>::new());
+    assert_eq!(copies::audit(&config(&room).path, &[]).unwrap().faults, Vec::<String>::new());
     room
 }
 
@@ -36,7 +36,7 @@ fn faults_after(room: &TempDir, sql: &str) -> Vec<String> {
 #[tokio::test]
 async fn an_untouched_journal_passes_and_tells_how_far_it_goes() {
     let room = closed_book().await;
-    let audit = Journal::audit(&config(&room).path, &[]).unwrap();
+    let audit = copies::audit(&config(&room).path, &[]).unwrap();
     assert_eq!((audit.head.row, audit.batches, audit.faults), (9, 3, vec![]));
     let conn = Connection::open(config(&room).path).unwrap();
     let last = "SELECT lower(hex(digest)) FROM history ORDER BY seq DESC LIMIT 1";
@@ -48,8 +48,8 @@ async fn an_untouched_journal_passes_and_tells_how_far_it_goes() {
 async fn a_head_that_was_kept_is_looked_for() {
     let room = closed_book().await;
     let path = config(&room).path;
-    let head = Journal::audit(&path, &[]).unwrap().head;
-    let kept = |text: &str| Journal::audit(&path, &[text.parse().unwrap()]).unwrap().faults;
+    let head = copies::audit(&path, &[]).unwrap().head;
+    let kept = |text: &str| copies::audit(&path, &[text.parse().unwrap()]).unwrap().faults;
     assert_eq!(kept(&head.to_string()), Vec::<String>::new());
     assert_eq!(kept(&head.to_string()[..14].to_uppercase()), Vec::<String>::new(), "its beginning");
     let other = format!("{}:{}", head.row, "0".repeat(64));
@@ -68,7 +68,7 @@ async fn an_audit_changes_nothing_and_works_on_a_copy_of_a_journal_at_work() {
         book.accept(&[item(who, 1)]).await.unwrap();
     }
     let path = config(&book.room).path;
-    assert!(matches!(Journal::audit(&path, &[]), Err(OpenError::Held(_))));
+    assert!(matches!(copies::audit(&path, &[]), Err(OpenError::Held(_))));
     let copied = tempfile::tempdir().unwrap();
     let copy = config(&copied).path;
     let log = |path: &Path| path.with_extension("db-wal");
@@ -76,7 +76,7 @@ async fn an_audit_changes_nothing_and_works_on_a_copy_of_a_journal_at_work() {
     std::fs::copy(log(&path), log(&copy)).unwrap();
     let files = || [&copy, &log(&copy)].map(|path| std::fs::read(path).unwrap());
     let before = files();
-    let audit = Journal::audit(&copy, &[]).unwrap();
+    let audit = copies::audit(&copy, &[]).unwrap();
     assert_eq!((audit.batches, audit.faults), (19, vec![]));
     assert!(files() == before, "the copy was changed");
 
@@ -90,7 +90,7 @@ async fn an_audit_changes_nothing_and_works_on_a_copy_of_a_journal_at_work() {
         (files, bytes)
     };
     let before = names();
-    Journal::audit(&config(&closed).path, &[]).unwrap();
+    copies::audit(&config(&closed).path, &[]).unwrap();
     assert_eq!(names().0, before.0);
     assert!(names().1 == before.1, "a file was changed");
 }
@@ -112,7 +112,7 @@ async fn a_copy_that_was_torn_by_a_checkpoint_is_reported_and_not_believed() {
     for cut in [after.len() / 8192 * 4096, after.len() - 4096] {
         let late = before.get(cut..).unwrap_or_default();
         std::fs::write(config(&torn).path, [&after[..cut], late].concat()).unwrap();
-        let said = match Journal::audit(&config(&torn).path, &[]) {
+        let said = match copies::audit(&config(&torn).path, &[]) {
             Err(why) => why.to_string(),
             Ok(audit) => audit.faults.join("; "),
         };
@@ -145,7 +145,7 @@ async fn a_journal_of_another_shape_is_not_opened() {
         assert!(matches!(refused, OpenError::Altered { .. }), "{sql}: {refused}");
         assert!(refused.to_string().contains(told), "{refused}");
         assert!(std::fs::read(&config.path).unwrap() == bytes, "{sql}: the file was changed");
-        let faults = Journal::audit(&config.path, &[]).unwrap().faults;
+        let faults = copies::audit(&config.path, &[]).unwrap().faults;
         assert_eq!(faults.len(), 1, "{faults:?}");
     }
 }
@@ -235,9 +235,9 @@ async fn a_change_behind_the_journals_back_is_found() {
         assert!(!faults_after(&room, sql).is_empty(), "{what} was changed and nobody noticed");
     }
     let path = config(&room).path;
-    assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new(), "all undone");
+    assert_eq!(copies::audit(&path, &[]).unwrap().faults, Vec::<String>::new(), "all undone");
     Connection::open(&path).unwrap().execute_batch(CHANGES[0].1).unwrap();
-    let faults = Journal::audit(&path, &[]).unwrap().faults;
+    let faults = copies::audit(&path, &[]).unwrap().faults;
     assert_eq!(faults, ["batch 1 differs from what was accepted"]);
 }
 
@@ -288,7 +288,7 @@ async fn a_guard_that_was_ended_by_hand_is_found() {
     let Book { journal, room } = book;
     drop(journal);
     let path = config(&room).path;
-    assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
+    assert_eq!(copies::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
     let faults = faults_after(&room, "UPDATE claim SET live = 0 WHERE batch = 1 AND item = 1");
     assert_eq!(faults, ["2 claims that ended with their guards, but the history knows 1"]);
 }
@@ -298,12 +298,12 @@ async fn a_pause_or_a_doubt_that_was_ended_by_hand_is_found() {
     let book = Book::in_a_file().await;
     let pause = Pause { by: "Operator".to_owned(), since_ms: NOW_MS, why: None };
     let switch = Switch::Pause(vec![CHAIN]);
-    book.journal.set_paused(switch, pause).await.unwrap().unwrap();
-    book.journal.begin_doubt(lane(), 5, NOW_MS).await.unwrap();
+    book.journal.pauses().set(switch, pause).await.unwrap();
+    book.journal.lane(lane()).begin_doubt(5, NOW_MS).await.unwrap();
     let Book { journal, room } = book;
     drop(journal);
     let path = config(&room).path;
-    assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
+    assert_eq!(copies::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
     for sql in [
         "DELETE FROM pause",
         "UPDATE pause SET by = 'somebody'",
@@ -373,6 +373,6 @@ async fn whoever_watches_an_audit_hears_how_far_it_is() {
     journal.close().await;
     let mut told = Vec::new();
     let mut watch = |done, of| told.push((done, of));
-    let audit = Journal::audit_watched(&config(&room).path, &[], &mut watch).unwrap();
+    let audit = copies::audit_watched(&config(&room).path, &[], &mut watch).unwrap();
     assert_eq!(told, [(audit.head.row, audit.head.row)]);
 }

@@ -144,7 +144,7 @@ async fn a_number_that_does_not_fit_is_an_error_and_nothing_is_written() {
     let book = Book::new().await;
     let before = book.everything().await;
     let far = LaneId { signer: Address::repeat_byte(9), ..lane() };
-    assert!(book.journal.open_lane(far, u64::MAX, NOW_MS).await.is_err());
+    assert!(book.journal.lane(far).open(u64::MAX, NOW_MS).await.is_err());
     let network = Network { id: u64::MAX, ..NETWORK };
     let too_large = Binding { chain: PlatformChainId(1), network, ..binding() };
     assert!(book.journal.bind(too_large, NOW_MS).await.is_err());
@@ -158,5 +158,5 @@ async fn a_negative_number_is_an_error_and_never_zero() {
     book.accept(&[item(1, 1)]).await.unwrap();
     let spoil = "PRAGMA ignore_check_constraints = ON; UPDATE batch SET position = -1";
     book.journal.write(move |conn: &dyn Database| run(conn, spoil)).await.unwrap();
-    assert!(book.journal.take_up(lane()).await.is_err());
+    assert!(book.journal.lane(lane()).take_up().await.is_err());
 }

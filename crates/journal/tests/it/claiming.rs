@@ -39,7 +39,7 @@ async fn another_contract_or_chain_claims_for_itself() {
     let network = Network { id: 1, ..NETWORK };
     book.journal.bind(Binding { chain, network, ..binding() }, NOW_MS).await.unwrap();
     let elsewhere = LaneId { chain, signer: SIGNER };
-    book.journal.open_lane(elsewhere, 500, NOW_MS).await.unwrap();
+    book.journal.lane(elsewhere).open(500, NOW_MS).await.unwrap();
     for (contract, chain) in [(CONTRACT, CHAIN), (SIGNER, CHAIN), (CONTRACT, chain)] {
         let origin = Origin { lane: LaneId { chain, signer: SIGNER }, contract };
         let twice = [(); 2].map(|()| Proposal { origin, ..proposal(&[item(1, 1)]) });

@@ -17,12 +17,12 @@ fn audited(path: &Path) -> (Vec<String>, HistoryHead) {
     if log.exists() {
         std::fs::copy(log, beside(&to, "-wal")).unwrap();
     }
-    let audit = Journal::audit(&to, &[]).unwrap();
+    let audit = copies::audit(&to, &[]).unwrap();
     (audit.faults, audit.head)
 }
 
 fn backed_up(book: &Book, to: &Path) -> Result<Audit, NotCopied> {
-    Journal::back_up(&config(&book.room).path, to, &mut |_, _| {})
+    copies::back_up(&config(&book.room).path, to, &mut |_, _| {})
 }
 
 /// Numbers of customers that are not in the journal yet.
@@ -76,7 +76,7 @@ async fn what_a_killed_backup_leaves_is_no_backup_and_is_not_in_the_way_of_the_n
     for ending in [".part", ".part-journal", ".part-wal", ".part-shm"] {
         std::fs::write(beside(&to, ending), [7; 5000]).unwrap();
     }
-    let none = Journal::the_copy(directory.path()).unwrap_err();
+    let none = copies::the_copy(directory.path()).unwrap_err();
     assert!(matches!(none, NotCopied::None(_)), "{none:?}");
     let given_up = || Err(NotCopied::Stopped);
     let large = Book::in_a_file().await;
@@ -85,7 +85,7 @@ async fn what_a_killed_backup_leaves_is_no_backup_and_is_not_in_the_way_of_the_n
     assert!(matches!(left, NotCopied::Stopped), "{left:?}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     std::fs::write(beside(&to, ".part"), "half").unwrap();
-    let backups = book.journal.keep_backups(plan(directory.path(), 1)).unwrap();
+    let backups = RegularBackups::begin(&book.journal, plan(directory.path(), 1)).unwrap();
     let made = kept(directory.path()).await;
     assert_ne!(made, to);
     backups.finish().await;
@@ -100,7 +100,7 @@ async fn a_journal_that_is_backed_up_is_held_all_the_same() {
     backed_up(&book, &book.room.path().join("backup")).unwrap();
     for told in [
         Journal::open(&config(&book.room)).map(drop),
-        Journal::audit(&config(&book.room).path, &[]).map(drop),
+        copies::audit(&config(&book.room).path, &[]).map(drop),
     ] {
         let told = told.unwrap_err();
         assert!(matches!(told, OpenError::Held(_)), "{told:?}");
@@ -119,7 +119,7 @@ async fn a_journal_is_backed_up_while_it_is_written_and_after_it_is_closed() {
     let to = book.room.path().join("backup");
     let (from, copy) = (config(&book.room).path, to.clone());
     let copying =
-        tokio::task::spawn_blocking(move || Journal::back_up(&from, &copy, &mut |_, _| {}));
+        tokio::task::spawn_blocking(move || copies::back_up(&from, &copy, &mut |_, _| {}));
     let (audit, ()) = tokio::join!(copying, writing);
     let audit = audit.unwrap().unwrap();
     assert_eq!(audited(&to), (vec![], audit.head.clone()));
@@ -147,7 +147,7 @@ async fn a_backup_that_is_made_while_the_journal_closes_is_whole() {
         let Book { journal, room } = book;
         drop(journal);
         let backup = room.path().join("backup.sqlite");
-        let made = Journal::back_up(&config(&room).path, &backup, &mut |_, _| {});
+        let made = copies::back_up(&config(&room).path, &backup, &mut |_, _| {});
         assert_eq!(made.unwrap().faults, Vec::<String>::new());
         std::fs::remove_file(backup).unwrap();
         book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
@@ -175,7 +175,7 @@ fn plan(directory: &Path, keep: usize) -> BackupPlan {
 /// The one backup in a directory, once there is one.
 async fn kept(directory: &Path) -> PathBuf {
     loop {
-        match Journal::the_copy(directory) {
+        match copies::the_copy(directory) {
             Ok(path) => return path,
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
@@ -206,7 +206,7 @@ async fn a_regular_backup_takes_the_place_of_a_lost_journal_and_counts_as_an_old
         assert!(book.accept(&items(round * 10, 10)).await.is_ok());
     }
     let second = tempfile::tempdir().unwrap();
-    let backups = book.journal.keep_backups(plan(second.path(), 1)).unwrap();
+    let backups = RegularBackups::begin(&book.journal, plan(second.path(), 1)).unwrap();
     made_anew(&book).await;
     backups.finish().await;
     let head = head_of(&book.journal).await;
@@ -215,7 +215,7 @@ async fn a_regular_backup_takes_the_place_of_a_lost_journal_and_counts_as_an_old
     let room = Room::new();
     let config = config(&room);
     let restore =
-        |kept: &[HistoryHead]| Journal::restore(&config, second.path(), kept, &mut |_, _| {});
+        |kept: &[HistoryHead]| copies::restore(&config, second.path(), kept, &mut |_, _| {});
     let other = HistoryHead { row: 1, digest: "0".repeat(64) };
     let told = restore(&[other]).unwrap_err();
     assert!(matches!(told, NotCopied::Faulty(_)), "{told:?}");
@@ -228,7 +228,7 @@ async fn a_regular_backup_takes_the_place_of_a_lost_journal_and_counts_as_an_old
     assert_eq!(restore(std::slice::from_ref(&head)).unwrap().head, head);
     assert!(matches!(restore(&[]).unwrap_err(), NotCopied::InPlace(_)));
     let journal = Journal::open(&config).unwrap();
-    assert!(journal.is_old_copy());
+    assert!(journal.found().is_old_copy());
     let taken = take(&journal, proposal(&[item(1, 3)])).await;
     assert!(matches!(taken, Err(AcceptError::Claimed)), "{taken:?}");
 }
@@ -242,7 +242,7 @@ async fn the_newest_backups_are_kept_and_whatever_the_journal_does_not_know() {
     let foreign = "journal-20250101T000000.000Z.sqlite";
     backed_up(&other, &second.path().join(foreign)).unwrap();
     backed_up(&book, &second.path().join("journal-monday.sqlite")).unwrap();
-    let backups = book.journal.keep_backups(plan(second.path(), 2)).unwrap();
+    let backups = RegularBackups::begin(&book.journal, plan(second.path(), 2)).unwrap();
     let mut seen: Vec<Vec<String>> = vec![];
     while seen.len() < 5 {
         made_anew(&book).await;
@@ -267,14 +267,14 @@ async fn the_next_backup_is_due_after_the_newest_one_that_is_there() {
     let name = format!("journal-{}.sqlite", ago.strftime("%Y%m%dT%H%M%S%.3fZ"));
     backed_up(&book, &second.path().join(&name)).unwrap();
     let hourly = BackupPlan { every: Duration::from_hours(1), ..plan(second.path(), 2) };
-    let backups = book.journal.keep_backups(hourly.clone()).unwrap();
+    let backups = RegularBackups::begin(&book.journal, hourly.clone()).unwrap();
     let figures = book.journal.figures();
     assert_eq!(figures.backed_up_ms.load(Ordering::Relaxed), ago.as_millisecond());
     assert_eq!(figures.backup_every_ms.load(Ordering::Relaxed), 3_600_000);
     backups.finish().await;
     assert_eq!(names(second.path()), [name]);
     let due = BackupPlan { every: Duration::from_mins(9), ..hourly };
-    let backups = book.journal.keep_backups(due).unwrap();
+    let backups = RegularBackups::begin(&book.journal, due).unwrap();
     while names(second.path()).len() < 2 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -174,5 +174,5 @@ async fn a_lane_that_is_opened_after_an_import_begins_behind_what_was_imported()
     let [from, to] = [lane(), other].map(|lane| format!("{:#x}", lane.signer));
     let book = Book::new().await;
     assert_eq!(imports(&book, &text.replace(&from, &to)).await, Ok((3, 0)));
-    assert_eq!(book.journal.open_lane(other, FIRST, NOW_MS).await.unwrap(), FIRST + 3);
+    assert_eq!(book.journal.lane(other).open(FIRST, NOW_MS).await.unwrap(), FIRST + 3);
 }

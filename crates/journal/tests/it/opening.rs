@@ -18,7 +18,7 @@ fn a_lost_journal_is_not_replaced_by_an_empty_one() {
     let room = Room::new();
     let config = config(&room);
     assert!(matches!(Journal::open(&config), Err(OpenError::Missing(at)) if at == config.path));
-    assert!(matches!(Journal::audit(&config.path, &[]), Err(OpenError::Missing(_))));
+    assert!(matches!(copies::audit(&config.path, &[]), Err(OpenError::Missing(_))));
     assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 0, "nothing was created");
 }
 
@@ -74,7 +74,7 @@ async fn a_journal_whose_file_was_removed_or_replaced_takes_nothing_more() {
     let refused = book.accept(&[item(2, 1)]).await;
     assert!(matches!(refused, Err(AcceptError::Journal(JournalError::NotInPlace))), "{refused:?}");
     let other = LaneId { signer: Address::repeat_byte(9), ..lane() };
-    let opened = book.journal.open_lane(other, FIRST, NOW_MS).await;
+    let opened = book.journal.lane(other).open(FIRST, NOW_MS).await;
     assert!(matches!(opened, Err(JournalError::Lost)), "nothing else is written: {opened:?}");
     assert_eq!(mark(), of_the_new_one, "which has a mark of its own");
     std::fs::remove_dir_all(place).unwrap();
@@ -114,8 +114,7 @@ fn what_is_no_journal_of_ours_is_refused_and_left_as_it_is() {
     ];
     for (what, bytes) in table {
         std::fs::write(&config.path, &bytes).unwrap();
-        for opened in
-            [Journal::open(&config).map(drop), Journal::audit(&config.path, &[]).map(drop)]
+        for opened in [Journal::open(&config).map(drop), copies::audit(&config.path, &[]).map(drop)]
         {
             assert!(matches!(opened, Err(OpenError::Foreign(_))), "{what}: {opened:?}");
         }
@@ -189,7 +188,7 @@ fn another_process() {
     };
     let accepted = runtime.block_on(async {
         journal.bind(binding(), NOW_MS).await.unwrap();
-        journal.open_lane(lane(), FIRST, NOW_MS).await.unwrap();
+        journal.lane(lane()).open(FIRST, NOW_MS).await.unwrap();
         journal.accept(proposal(&[item(1, 1)])).await
     });
     println!("told: accepted at {}", accepted.unwrap().position);
@@ -243,7 +242,7 @@ async fn whoever_waits_for_a_commit_that_failed_hears_nothing_until_the_process_
     Journal::initialise(&config.path).unwrap();
     let (journal, mut writer) =
         Journal::with_writer(&config, Clock::MACHINE, Box::new(Silent)).unwrap();
-    let mut waiting = std::pin::pin!(journal.end_doubt(lane(), NOW_MS));
+    let mut waiting = std::pin::pin!(journal.lane(lane()).end_doubt(NOW_MS));
     let served = tokio::select! {
         biased;
         answer = &mut waiting => panic!("answered: {answer:?}"),

@@ -82,7 +82,7 @@ async fn a_strangers_charge_is_held_when_a_person_frees_the_claim_that_was_in_it
         why: "another transaction charged it".to_owned(),
         at_ms: NOW_MS,
     };
-    book.journal.resolve(finding).await.unwrap().unwrap();
+    book.journal.resolve(finding).await.unwrap();
     assert!(is_held_by_the_stranger(&book, item(1, 1)).await);
     sound(book).await;
 }

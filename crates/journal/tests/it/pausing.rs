@@ -12,7 +12,7 @@ async fn resume(book: &Book, chain: PlatformChainId, by: &str) {
 
 async fn set(book: &Book, switch: Switch, by: &str) {
     let now = Pause { by: by.to_owned(), since_ms: NOW_MS, why: None };
-    book.journal.set_paused(switch, now).await.unwrap().unwrap();
+    book.journal.pauses().set(switch, now).await.unwrap();
 }
 
 #[tokio::test]
@@ -25,17 +25,20 @@ async fn a_pause_is_ended_by_its_own_name_and_all_that_are_named_or_none() {
     let resume = async |pauses: &[(PlatformChainId, i64)]| {
         let now = Pause { by: "y".to_owned(), since_ms: NOW_MS + 5, why: None };
         let switch = Switch::Resume(pauses.iter().copied().collect());
-        book.journal.set_paused(switch, now).await.unwrap()
+        book.journal.pauses().set(switch, now).await
     };
     for earlier in [NOW_MS - 1, NOW_MS + 1] {
         let refused = resume(&[(CHAIN, NOW_MS), (other, earlier)]).await;
-        assert_eq!(refused, Err(OtherPause(other)));
+        assert_eq!(refused, Err(NotWritten::Refused(OtherPause(other))));
     }
-    assert_eq!(resume(&[(PlatformChainId(7), NOW_MS)]).await, Err(OtherPause(PlatformChainId(7))));
+    let unknown = PlatformChainId(7);
+    let refused = resume(&[(unknown, NOW_MS)]).await;
+    assert_eq!(refused, Err(NotWritten::Refused(OtherPause(unknown))));
     assert_eq!(book.everything().await, before, "nothing was written");
     assert_eq!(resume(&[(CHAIN, NOW_MS), (other, NOW_MS)]).await, Ok(()));
-    assert_eq!((book.journal.paused(CHAIN), book.journal.paused(other)), (None, None));
-    assert_eq!(resume(&[(CHAIN, NOW_MS)]).await, Err(OtherPause(CHAIN)), "it is over");
+    assert_eq!((book.journal.pauses().of(CHAIN), book.journal.pauses().of(other)), (None, None));
+    let refused = resume(&[(CHAIN, NOW_MS)]).await;
+    assert_eq!(refused, Err(NotWritten::Refused(OtherPause(CHAIN))), "it is over");
 }
 
 #[tokio::test]
@@ -53,14 +56,18 @@ async fn a_paused_chain_takes_nothing_new_until_it_is_resumed() {
     assert_eq!(book.everything().await, before);
 
     let book = book.restart();
-    assert_eq!(book.journal.paused(CHAIN).unwrap().by, "the operator");
+    assert_eq!(book.journal.pauses().of(CHAIN).unwrap().by, "the operator");
     assert!(book.accept(&[item(2, 1)]).await.is_err(), "a restart changes nothing");
     pause(&book, CHAIN, "somebody else").await;
-    assert_eq!(book.journal.paused(CHAIN).unwrap().by, "the operator", "it was paused already");
+    assert_eq!(
+        book.journal.pauses().of(CHAIN).unwrap().by,
+        "the operator",
+        "it was paused already"
+    );
     book.settle(end(&open, BatchState::Charged, vec![ItemOutcome::Charged])).await;
 
     resume(&book, CHAIN, "the operator").await;
-    assert_eq!(book.journal.paused(CHAIN), None);
+    assert_eq!(book.journal.pauses().of(CHAIN), None);
     book.accept(&[item(2, 1)]).await.unwrap();
     let audit = book.journal.read(|conn| audit(conn)).await.unwrap();
     assert_eq!(audit.faults, Vec::<String>::new());
@@ -75,7 +82,7 @@ async fn another_chain_goes_on() {
     pause(&book, PlatformChainId(1390), "x").await;
     pause(&book, PlatformChainId(13), "x y").await;
     book.accept(&[item(1, 1)]).await.unwrap();
-    assert_eq!(book.journal.paused(PlatformChainId(13)).unwrap().by, "x y");
+    assert_eq!(book.journal.pauses().of(PlatformChainId(13)).unwrap().by, "x y");
 }
 
 #[tokio::test]

@@ -24,7 +24,11 @@ fn finding(billing: &str, who: i64, resolution: Resolution) -> PersonsWord {
 }
 
 async fn said(book: &Book, finding: PersonsWord) -> Result<bool, Unresolved> {
-    book.journal.resolve(finding).await.unwrap().map(|resolved| resolved.repeated)
+    match book.journal.resolve(finding).await {
+        Ok(resolved) => Ok(resolved.repeated),
+        Err(NotWritten::Refused(why)) => Err(why),
+        Err(NotWritten::Journal(error)) => panic!("{error}"),
+    }
 }
 
 async fn faults(book: Book) -> Vec<String> {
@@ -115,6 +119,6 @@ async fn a_resolution_that_was_not_written_by_the_journal_is_found() {
     let conn = Connection::open(&path).unwrap();
     conn.execute("UPDATE claim SET resolved = 'released', live = 0", []).unwrap();
     drop(conn);
-    let faults = Journal::audit(&path, &[]).unwrap().faults;
+    let faults = copies::audit(&path, &[]).unwrap().faults;
     assert_eq!(faults.len(), 2, "one differs, and one is too many: {faults:?}");
 }

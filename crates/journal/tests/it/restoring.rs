@@ -51,7 +51,7 @@ async fn the_mark_of_a_journal_that_is_only_read_catches_up() {
     std::fs::create_dir(&in_the_way).unwrap();
     let a_second_later = async || {
         NOW.fetch_add(1_000, Ordering::Relaxed);
-        book.journal.next_position(lane()).await.unwrap();
+        book.journal.lane(lane()).next_position().await.unwrap();
         std::fs::read_to_string(mark(&book.room)).unwrap()
     };
     assert_eq!(a_second_later().await, std::fs::read_to_string(mark(&before)).unwrap());
@@ -59,7 +59,7 @@ async fn the_mark_of_a_journal_that_is_only_read_catches_up() {
     a_second_later().await;
     std::fs::copy(mark(&book.room), mark(&before)).unwrap();
     let copy = Journal::open(&config(&before)).unwrap();
-    assert!(copy.is_old_copy(), "it lacks what was committed since");
+    assert!(copy.found().is_old_copy(), "it lacks what was committed since");
     book.journal.close().await;
     serving.await.unwrap();
 }
@@ -70,21 +70,27 @@ async fn a_journal_on_which_a_process_has_begun_is_not_new() {
     let room = Room::new();
     Journal::initialise(&config(&room).path).unwrap();
     let first = Journal::open(&config(&room)).unwrap();
-    assert_eq!(first.left_ms(), None, "the process that made it signed nothing");
+    assert_eq!(first.found().left_ms(), None, "the process that made it signed nothing");
     let before = first.now_ms();
     first.close().await;
     let second = Journal::open(&config(&room)).unwrap();
-    assert!(second.left_ms().is_some_and(|left| left <= before - CLOCKS_MS), "at that start");
+    assert!(
+        second.found().left_ms().is_some_and(|left| left <= before - CLOCKS_MS),
+        "at that start"
+    );
     let at_ms = second.now_ms();
     let pause = Pause { by: "somebody".to_owned(), since_ms: at_ms, why: None };
-    second.set_paused(Switch::Pause(vec![CHAIN]), pause).await.unwrap().unwrap();
+    second.pauses().set(Switch::Pause(vec![CHAIN]), pause).await.unwrap();
     second.close().await;
     let third = Journal::open(&config(&room)).unwrap();
-    assert!(third.left_ms().is_some_and(|left| left >= at_ms - CLOCKS_MS), "at the newest row");
-    let at_ms = third.left_ms().unwrap();
+    assert!(
+        third.found().left_ms().is_some_and(|left| left >= at_ms - CLOCKS_MS),
+        "at the newest row"
+    );
+    let at_ms = third.found().left_ms().unwrap();
     let hour = third.dated_within(Duration::from_hours(1));
     assert_eq!(
-        hour.left_ms(),
+        hour.found().left_ms(),
         Some(at_ms - 480_000),
         "no clock that signs is off by more than ten minutes"
     );
@@ -120,7 +126,7 @@ async fn an_old_file_under_a_newer_log_is_refused_with_what_to_do_and_left_as_it
     // As it says:
     std::fs::remove_file(beside(&path, "-wal")).unwrap();
     let journal = Journal::open(&config(&room)).unwrap();
-    assert!(journal.is_old_copy(), "and it is known for what it is");
+    assert!(journal.found().is_old_copy(), "and it is known for what it is");
 }
 
 /// Files and logs of every age, each log begun on the file of the same number: only these belong together, and
@@ -157,7 +163,7 @@ async fn a_file_and_a_log_are_taken_for_a_journal_only_if_they_are_one() {
                 let head = &heads[usize::from(log)];
                 assert!(journal.read(holds(head)).await.unwrap(), "file {file}, log {log}");
                 journal.close().await;
-                let audit = Journal::audit(&path, &[]).unwrap();
+                let audit = copies::audit(&path, &[]).unwrap();
                 assert_eq!(audit.faults, Vec::<String>::new(), "file {file}, log {log}");
             }
             Err(told) => {
@@ -221,7 +227,7 @@ async fn a_file_that_was_just_being_written_is_no_other_one() {
         std::fs::write(beside(&path, "-wal"), &log).unwrap();
         std::fs::write(beside(&path, ".mark"), &mark).unwrap();
         let journal = Journal::open(&config(&room)).unwrap_or_else(|e| panic!("{round}: {e}"));
-        assert!(!journal.is_old_copy());
+        assert!(!journal.found().is_old_copy());
         assert!(journal.read(holds(&head)).await.unwrap(), "round {round}");
         journal.close().await;
     }
@@ -246,7 +252,7 @@ async fn a_mark_on_another_disk_notices_a_snapshot_of_the_journals() {
     }
     for _ in 0..2 {
         let journal = Journal::open(&config).unwrap();
-        assert!(!journal.is_old_copy());
+        assert!(!journal.found().is_old_copy());
         journal.close().await;
     }
     files().for_each(|file| std::fs::remove_file(file).unwrap());
@@ -254,7 +260,7 @@ async fn a_mark_on_another_disk_notices_a_snapshot_of_the_journals() {
         std::fs::copy(&file, room.path().join(file.file_name().unwrap())).unwrap();
     }
     let journal = Journal::open(&config).unwrap();
-    assert!(journal.is_old_copy(), "all of the journal's directory was put back");
+    assert!(journal.found().is_old_copy(), "all of the journal's directory was put back");
     journal.close().await;
     drop(elsewhere);
     let told = Journal::open(&config).map(drop).unwrap_err().to_string();
@@ -291,12 +297,14 @@ async fn with_a_full_disk_a_journal_is_read_and_what_an_old_copy_forgot_is_in_do
         Journal::with_writer(&config(&room), Clock::MACHINE, Box::new(disk.clone())).unwrap();
     let tasks = tokio_util::task::TaskTracker::new();
     let serving = tasks.spawn(async move { while writer.turn().await == Served::Going {} });
-    assert!(journal.is_old_copy());
+    assert!(journal.found().is_old_copy());
     assert!(matches!(journal.ready(), Err(JournalError::NoRoom)), "{:?}", journal.ready());
     journal.bind(binding(), NOW_MS).await.unwrap();
     let unknown = LaneId { signer: Address::repeat_byte(0x77), ..lane() };
-    assert_eq!(journal.take_up(unknown).await.unwrap(), (Some(NOW_MS), vec![]));
-    let (doubt, left) = journal.take_up(lane()).await.unwrap();
+    let nothing = LaneState { known_until_ms: Some(NOW_MS), open: vec![] };
+    assert_eq!(journal.lane(unknown).take_up().await.unwrap(), nothing);
+    let LaneState { known_until_ms: doubt, open: left } =
+        journal.lane(lane()).take_up().await.unwrap();
     assert_eq!((doubt, left), (Some(NOW_MS), vec![open.clone()]));
     let refused = journal.accept(proposal(&[item(2, 1)])).await;
     assert!(matches!(refused, Err(AcceptError::Journal(JournalError::NoRoom))), "{refused:?}");
@@ -307,18 +315,22 @@ async fn with_a_full_disk_a_journal_is_read_and_what_an_old_copy_forgot_is_in_do
     // A start is tried again once a second, by the machine's clock.
     while journal.ready().is_err() {
         std::thread::sleep(Duration::from_millis(50));
-        journal.next_position(lane()).await.unwrap();
+        journal.lane(lane()).next_position().await.unwrap();
     }
     journal.settle(ends, NOW_MS).await.unwrap();
     journal.close().await;
     serving.await.unwrap();
     let journal = Journal::open(&config(&room)).unwrap();
-    assert!(!journal.is_old_copy());
+    assert!(!journal.found().is_old_copy());
     for one in [lane(), unknown] {
-        assert_eq!(journal.take_up(one).await.unwrap().0, Some(NOW_MS), "it is in doubt on disk");
+        assert_eq!(
+            journal.lane(one).take_up().await.unwrap().known_until_ms,
+            Some(NOW_MS),
+            "it is in doubt on disk"
+        );
     }
     journal.close().await;
-    assert_eq!(Journal::audit(&config(&room).path, &[]).unwrap().faults, Vec::<String>::new());
+    assert_eq!(copies::audit(&config(&room).path, &[]).unwrap().faults, Vec::<String>::new());
 }
 
 /// A start that comes soon goes on reading there, and whoever moves that place is found out.
@@ -327,29 +339,29 @@ async fn how_far_a_lane_in_doubt_has_read_outlives_the_process_and_ends_with_the
     let book = Book::in_a_file().await;
     let journal = &book.journal;
     let read = |number| LearntUpTo { number, id: B256::with_last_byte(9) };
-    journal.has_read(lane(), read(6), NOW_MS).await.unwrap();
-    assert_eq!(journal.read_until(lane()).await.unwrap(), None, "it is in no doubt");
-    journal.begin_doubt(lane(), NOW_MS, NOW_MS).await.unwrap();
-    assert_eq!(journal.read_until(lane()).await.unwrap(), None);
+    journal.lane(lane()).has_read(read(6), NOW_MS).await.unwrap();
+    assert_eq!(journal.lane(lane()).read_until().await.unwrap(), None, "it is in no doubt");
+    journal.lane(lane()).begin_doubt(NOW_MS, NOW_MS).await.unwrap();
+    assert_eq!(journal.lane(lane()).read_until().await.unwrap(), None);
     for number in [7, 8] {
-        journal.has_read(lane(), read(number), NOW_MS).await.unwrap();
+        journal.lane(lane()).has_read(read(number), NOW_MS).await.unwrap();
     }
     let room = closed(book).await;
     let journal = Journal::open(&config(&room)).unwrap();
-    assert_eq!(journal.read_until(lane()).await.unwrap(), Some(read(8)));
+    assert_eq!(journal.lane(lane()).read_until().await.unwrap(), Some(read(8)));
     journal.close().await;
     let path = config(&room).path;
-    assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
+    assert_eq!(copies::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
     let conn = Connection::open(&path).unwrap();
     conn.execute("UPDATE doubt SET read_number = 9", []).unwrap();
     drop(conn);
-    let faults = Journal::audit(&path, &[]).unwrap().faults;
+    let faults = copies::audit(&path, &[]).unwrap().faults;
     assert_eq!(faults, ["a lane that forgot something is not in doubt any more"]);
     let journal = Journal::open(&config(&room)).unwrap();
-    journal.end_doubt(lane(), NOW_MS).await.unwrap();
-    journal.begin_doubt(lane(), NOW_MS, NOW_MS).await.unwrap();
+    journal.lane(lane()).end_doubt(NOW_MS).await.unwrap();
+    journal.lane(lane()).begin_doubt(NOW_MS, NOW_MS).await.unwrap();
     assert_eq!(
-        journal.read_until(lane()).await.unwrap(),
+        journal.lane(lane()).read_until().await.unwrap(),
         None,
         "what is forgotten since is another matter"
     );
@@ -359,10 +371,10 @@ async fn how_far_a_lane_in_doubt_has_read_outlives_the_process_and_ends_with_the
 #[tokio::test]
 async fn it_is_known_whether_the_process_before_closed_the_journal() {
     let book = Book::in_a_file().await;
-    assert!(book.journal.was_closed(), "nobody had it");
+    assert!(book.journal.found().was_closed(), "nobody had it");
     assert!(book.takes(item(1, 1)).await);
     let copy = killed(&book);
-    assert!(!Journal::open(&config(&copy)).unwrap().was_closed());
+    assert!(!Journal::open(&config(&copy)).unwrap().found().was_closed());
     let room = closed(book).await;
-    assert!(Journal::open(&config(&room)).unwrap().was_closed());
+    assert!(Journal::open(&config(&room)).unwrap().found().was_closed());
 }

@@ -24,7 +24,7 @@ async fn a_charged_batch_keeps_the_claims_of_all_but_those_that_failed() {
     assert_eq!(outcomes(&billing), told);
     assert_eq!((billing.state, billing.block), (BatchState::Charged, Some(BLOCK)));
     assert_eq!((billing.winner, billing.settled_ms), (Some(signed(FIRST).hash), Some(NOW_MS)));
-    assert_eq!(book.journal.take_up(lane()).await.unwrap().1, []);
+    assert_eq!(book.journal.lane(lane()).take_up().await.unwrap().open, []);
     for (item, free) in items.into_iter().zip([false, true, false]) {
         assert_eq!(book.takes(item).await, free, "{item:?}");
     }
@@ -126,7 +126,7 @@ async fn a_repeat_names_the_newest_transaction_while_open_and_the_winner_when_fi
     assert_eq!(named().await, first);
     replace(&book, slot.batch, newer).await;
     assert_eq!(named().await, newer);
-    let open = book.journal.take_up(lane()).await.unwrap().1;
+    let open = book.journal.lane(lane()).take_up().await.unwrap().open;
     assert_eq!(open[0].attempts.newest().get().signed.hash, newer);
     assert_eq!(open[0].attempts.first().get().signed.hash, first, "no attempt is forgotten");
     book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged])).await;
@@ -156,9 +156,9 @@ async fn what_a_transaction_cost_is_kept_with_it_and_with_the_history() {
     assert_eq!(book.billing(slot.batch).await.record, Some(record));
     let path = config(&book.room).path;
     book.journal.close().await;
-    assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
+    assert_eq!(copies::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
     let conn = Connection::open(&path).unwrap();
     conn.execute("UPDATE attempt SET fee = '1' WHERE fee IS NOT NULL", []).unwrap();
     drop(conn);
-    assert_eq!(Journal::audit(&path, &[]).unwrap().faults.len(), 1, "it was changed");
+    assert_eq!(copies::audit(&path, &[]).unwrap().faults.len(), 1, "it was changed");
 }

@@ -94,7 +94,7 @@ fn by_another(who: u8, unit: Unit, most: u64) -> Proposal {
 async fn a_limit_is_one_of_all_accounts_together_however_many_sign() {
     let book = Book::new().await;
     let other = by_another(3, USDT, 1_500).origin.lane;
-    book.journal.open_lane(other, FIRST, NOW_MS).await.unwrap();
+    book.journal.lane(other).open(FIRST, NOW_MS).await.unwrap();
     book.take(counting(&[item(1, 1)], USDT, 1_500)).await.unwrap();
     let slot = book.take(by_another(3, USDT, 1_500)).await.unwrap();
     book.take(counting(&[item(2, 1)], USDT, 1_500)).await.unwrap();
@@ -115,7 +115,7 @@ async fn a_limit_is_one_of_all_accounts_together_however_many_sign() {
 async fn what_another_attempt_may_cost_is_held_to_the_limit_of_all_accounts() {
     let book = Book::new().await;
     let mut other = by_another(3, USDT, 1_500);
-    book.journal.open_lane(other.origin.lane, FIRST, NOW_MS).await.unwrap();
+    book.journal.lane(other.origin.lane).open(FIRST, NOW_MS).await.unwrap();
     other.counts = vec![fee(60, Some(100))];
     book.take(other).await.unwrap();
     let first = Proposal { counts: vec![fee(30, Some(100))], ..proposal(&[item(1, 1)]) };

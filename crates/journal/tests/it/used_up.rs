@@ -21,7 +21,7 @@ async fn says(book: &Book, batch: BatchId, who: i64, resolution: Resolution) {
         why: "looked at what the authorization let happen".to_owned(),
         at_ms: NOW_MS,
     };
-    assert!(!book.journal.resolve(finding).await.unwrap().unwrap().repeated);
+    assert!(!book.journal.resolve(finding).await.unwrap().repeated);
 }
 
 /// The claims file of a person: what took the place, and whom it charged.
@@ -63,11 +63,15 @@ async fn nothing_of_a_batch_whose_place_is_used_up_is_free_before_a_person_says_
     );
     assert_eq!(book.claims(item(1, 1)).await[0].by.state, ClaimState::Unproven);
     assert!(!book.takes(item(1, 1)).await);
-    assert_eq!(book.journal.used_up(lane()).await.unwrap(), Some(FIRST));
+    assert_eq!(book.journal.lane(lane()).used_up().await.unwrap(), Some(FIRST));
     says(&book, batch, 1, Resolution::Free).await;
-    assert_eq!(book.journal.used_up(lane()).await.unwrap(), Some(FIRST), "half of it is said");
+    assert_eq!(
+        book.journal.lane(lane()).used_up().await.unwrap(),
+        Some(FIRST),
+        "half of it is said"
+    );
     says(&book, batch, 2, Resolution::Charged).await;
-    assert_eq!(book.journal.used_up(lane()).await.unwrap(), None);
+    assert_eq!(book.journal.lane(lane()).used_up().await.unwrap(), None);
     assert_eq!(book.claims(item(2, 1)).await[0].by.state, ClaimState::Charged);
     assert!(book.takes(item(1, 1)).await && !book.takes(item(2, 1)).await);
     sound(book).await;
@@ -77,7 +81,7 @@ async fn nothing_of_a_batch_whose_place_is_used_up_is_free_before_a_person_says_
 async fn a_file_that_says_whom_it_charged_ends_what_is_not_known_of_a_used_up_place() {
     let (book, batch) = used_up(&[item(1, 1), item(2, 1)]).await;
     assert_eq!(imports(&book, file(&[2, 3])).await, Ok(Imported { added: 1, known: 0 }));
-    assert_eq!(book.journal.used_up(lane()).await.unwrap(), None);
+    assert_eq!(book.journal.lane(lane()).used_up().await.unwrap(), None);
     let held = book.claims(item(2, 1)).await;
     assert_eq!((held[0].by.state, held[0].by.hash), (ClaimState::Charged, B256::repeat_byte(0x77)));
     assert_eq!(book.billing(batch).await.items[0].resolved, Some(Resolution::Free));

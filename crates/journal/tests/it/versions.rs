@@ -33,7 +33,7 @@ async fn the_file_of_this_version_is_made() {
     let (by, why) = ("operator".to_owned(), "it was not".to_owned());
     let (billing, subscribe, resolution) = ("run-1".to_owned(), SubscribeId(3), Resolution::Free);
     let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms: NOW_MS };
-    book.journal.resolve(finding).await.unwrap().unwrap();
+    book.journal.resolve(finding).await.unwrap();
     for (who, state) in [
         (5, BatchState::Reverted),
         (6, BatchState::Cancelled),
@@ -66,7 +66,7 @@ async fn the_file_of_this_version_is_made() {
     let learnt = vec![ForeignTx { position, landed, effect }];
     book.journal.adopt(origin(), learnt, 600, NOW_MS).await.unwrap();
     let (switch, pause) = a_pause();
-    assert_eq!(book.journal.set_paused(switch, pause).await.unwrap(), Ok(()));
+    book.journal.pauses().set(switch, pause).await.unwrap();
     book.journal.write(|conn: &dyn Database| store::begin_doubts(conn, NOW_MS)).await.unwrap();
     for table in TABLES {
         let sql = format!("SELECT count(*) FROM {table}");
@@ -83,13 +83,14 @@ async fn a_journal_of_every_kept_version_is_opened_and_knows_what_it_knew() {
     for version in KEPT {
         let room = copy_of(version);
         let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
-        assert!(book.journal.is_old_copy(), "it has no mark");
+        assert!(book.journal.found().is_old_copy(), "it has no mark");
         let audit = book.journal.read(|conn| audit(conn)).await.unwrap();
         assert_eq!((audit.batches, audit.faults), (7, vec![]), "version {version}");
-        let (doubt, open) = book.journal.take_up(lane()).await.unwrap();
+        let LaneState { known_until_ms: doubt, open } =
+            book.journal.lane(lane()).take_up().await.unwrap();
         assert_eq!((doubt, open.len()), (Some(NOW_MS), 1), "version {version}");
         assert_eq!(open[0].attempts.count(), 2);
-        assert_eq!(book.journal.paused(PlatformChainId(195)).unwrap().by, "scheduler");
+        assert_eq!(book.journal.pauses().of(PlatformChainId(195)).unwrap().by, "scheduler");
         for (who, free) in [(1, false), (2, true), (3, true), (5, true), (9, false), (10, false)] {
             assert_eq!(book.takes(item(who, 1)).await, free, "version {version}, {who}");
         }
@@ -178,8 +179,7 @@ fn another_version_is_refused_with_what_to_do_and_left_as_it_is() {
         conn.pragma_update(None, "user_version", other).unwrap();
         drop(conn);
         let bytes = std::fs::read(&path).unwrap();
-        for opened in
-            [Journal::open(&config(&room)).map(drop), Journal::audit(&path, &[]).map(drop)]
+        for opened in [Journal::open(&config(&room)).map(drop), copies::audit(&path, &[]).map(drop)]
         {
             let told = opened.unwrap_err().to_string();
             assert!(told.contains(advice) && told.contains(&format!("version {other}")), "{told}");

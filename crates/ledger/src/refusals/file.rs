@@ -6,9 +6,7 @@ use alloy::primitives::{B256, U256};
 use billing::{
     BatchId, CallerLabel, ChargeTerms, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash,
 };
-use journal::sql::columns::{
-    address, family, family_word, garbage, hash, number, period, period_text,
-};
+use journal::sql::columns::{address, family, garbage, hash, number, period, period_text};
 use journal::sql::{Database, Row, SqlResult, params};
 use rusqlite::types::{ToSql, Value, ValueRef};
 use rusqlite::{Connection, OpenFlags};
@@ -209,7 +207,7 @@ fn add(conn: &dyn Database, one: &WaitingRefusal, batch: i64) -> SqlResult<()> {
         at_ms.div_euclid(DAY_MS),
         at_ms,
         request.chain.0,
-        family_word(request.family),
+        request.family.word(),
         refused.subscribe.0,
         refused.plan.0,
         refused.user.0.as_slice(),

@@ -32,7 +32,7 @@ async fn put_back(book: Book, meanwhile: impl AsyncFn(&Book)) -> Book {
     book.journal.close().await;
     std::fs::copy(&copy, &path).unwrap();
     let book = book.restart();
-    assert!(book.journal.is_old_copy());
+    assert!(book.journal.found().is_old_copy());
     book
 }
 
@@ -78,11 +78,11 @@ async fn each_kind_of_row_is_told_as_what_it_is() {
         why: "seen".to_owned(),
         at_ms: NOW_MS,
     };
-    book.journal.resolve(finding).await.unwrap().unwrap();
+    book.journal.resolve(finding).await.unwrap();
     let pause = Pause { by: "ann".to_owned(), since_ms: NOW_MS, why: None };
-    book.journal.set_paused(Switch::Pause(vec![CHAIN]), pause).await.unwrap().unwrap();
+    book.journal.pauses().set(Switch::Pause(vec![CHAIN]), pause).await.unwrap();
     for closed in [Some("too late".to_owned()), None] {
-        book.journal.note_gate(GateNote { lane: lane(), closed }).await.unwrap();
+        book.journal.lane(lane()).note_gate(closed).await.unwrap();
     }
     let told = rest(&book, FeedPlace::default(), 500).await.0;
     let expected = [
@@ -168,7 +168,7 @@ async fn a_chain_is_told_by_the_name_that_it_has_now() {
     let book = Book::in_a_file().await;
     book.accept(&[item(1, 1)]).await.unwrap();
     let pause = Pause { by: "ann".to_owned(), since_ms: NOW_MS, why: None };
-    book.journal.set_paused(Switch::Pause(vec![CHAIN]), pause).await.unwrap().unwrap();
+    book.journal.pauses().set(Switch::Pause(vec![CHAIN]), pause).await.unwrap();
     let to = PlatformChainId(1_139);
     let renaming = Renaming { from: CHAIN, to, why: "moved".to_owned() };
     book.journal.rename(renaming).await.unwrap();
@@ -214,7 +214,7 @@ async fn a_follower_of_a_file_of_every_kept_version_goes_on_with_this_program() 
         let room = copy_of(version);
         let before = told(&Connection::open(config(&room).path).unwrap(), FeedPlace::default());
         let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
-        book.journal.take_up(lane()).await.unwrap();
+        book.journal.lane(lane()).take_up().await.unwrap();
         book.accept(&[item(20, 1)]).await.unwrap();
         for (event, heard_of) in before.iter().zip(1..) {
             let (after, _) = rest(&book, event.place, 3).await;
@@ -235,7 +235,7 @@ async fn a_follower_goes_on_when_a_backup_is_restored() {
         book.accept(&[item(who, 1)]).await.unwrap();
     }
     let (config, backup) = (config(&book.room), book.room.path().join("backup"));
-    Journal::back_up(&config.path, &backup, &mut |_, _| {}).unwrap();
+    copies::back_up(&config.path, &backup, &mut |_, _| {}).unwrap();
     for who in 4..=6 {
         book.accept(&[item(who, 1)]).await.unwrap();
     }
@@ -246,7 +246,7 @@ async fn a_follower_goes_on_when_a_backup_is_restored() {
     for beside in ["-wal", "-shm"] {
         std::fs::remove_file(format!("{}{beside}", config.path.display())).ok();
     }
-    Journal::restore(&config, &backup, &[], &mut |_, _| {}).unwrap();
+    copies::restore(&config, &backup, &[], &mut |_, _| {}).unwrap();
     let book = book.restart();
     book.accept(&[item(7, 1)]).await.unwrap();
     let new = [FeedKind::Restored, FeedKind::Accepted];

@@ -1,7 +1,7 @@
 //! How every scenario ends: the journal is audited, backed up, and that backup is restored and audited.
 
 use super::program;
-use journal::Journal;
+use journal::copies;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Drop for Room {
 fn restored(directory: &Path) -> TempDir {
     let room = tempfile::tempdir().unwrap();
     let journal = directory.join("journal.sqlite");
-    let audit = Journal::rehearse_restore(&journal, room.path());
+    let audit = copies::rehearse_restore(&journal, room.path());
     let audit = audit.unwrap_or_else(|why| panic!("the journal cannot be restored: {why}"));
     assert_eq!(audit.faults, Vec::<String>::new());
     room
