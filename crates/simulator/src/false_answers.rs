@@ -3,6 +3,7 @@
 
 use crate::dice::Fault;
 use crate::exchange::{Place, Question};
+use crate::false_records::{alter_header, alter_receipt, alter_receipts, empty, hex};
 use crate::mutants::Mutant;
 use crate::world::{Side, World};
 use alloy::sol_types::SolEvent as _;
@@ -115,11 +116,6 @@ pub(crate) fn falsified(world: &mut World, question: &Question, mut told: Reply)
     told
 }
 
-fn hex(value: &Value) -> u64 {
-    let text = value.as_str().unwrap_or("0x0").trim_start_matches("0x");
-    u64::from_str_radix(text, 16).unwrap_or(0)
-}
-
 /// Returns an answer that any node may give and that is not so, or is not so any more.
 fn evm_mistaken(
     world: &mut World,
@@ -174,23 +170,25 @@ fn evm_falsified(
     }
     let name = Side::Evm.name();
     let lie = match question.name.as_str() {
-        "eth_getBlockByNumber" => world
-            .fault(name, Fault::LieAboutTime)
-            .then_some(Fault::LieAboutTime)
-            .or_else(|| world.fault(name, Fault::Ahead).then_some(Fault::Ahead)),
-        "eth_getTransactionReceipt" | "eth_getTransactionCount" | "eth_call" | "eth_simulateV1" => {
-            world.fault(name, Fault::Lie).then_some(Fault::Lie)
+        "eth_getBlockByNumber" | "eth_getBlockByHash" => {
+            [Fault::LieAboutTime, Fault::Ahead, Fault::AlteredBlock, Fault::EmptyBlock]
+                .into_iter()
+                .find(|lie| world.fault(name, *lie))
         }
+        "eth_getTransactionReceipt"
+        | "eth_getBlockReceipts"
+        | "eth_getTransactionCount"
+        | "eth_call"
+        | "eth_simulateV1" => world.fault(name, Fault::Lie).then_some(Fault::Lie),
         _ => None,
     }?;
     let mut said: Value = serde_json::from_slice(body).ok()?;
     let result = said.get_mut("result").filter(|result| !result.is_null())?;
     match (question.name.as_str(), lie) {
-        ("eth_getTransactionReceipt", _) => {
-            let other = if result["status"] == json!("0x1") { "0x0" } else { "0x1" };
-            result["status"] = json!(other);
-            result["logs"] = json!([]);
-        }
+        ("eth_getTransactionReceipt", _) => alter_receipt(&mut world.dice, result),
+        ("eth_getBlockReceipts", _) => alter_receipts(&mut world.dice, result),
+        (_, Fault::AlteredBlock) => alter_header(&mut world.dice, result),
+        (_, Fault::EmptyBlock) => empty(&mut world.dice, result),
         ("eth_getTransactionCount", _) => {
             *result = json!(format!("{:#x}", hex(result) + 1 + world.dice.below(3)));
         }

@@ -12,6 +12,7 @@ mod disk;
 mod end_checks;
 mod exchange;
 mod false_answers;
+mod false_records;
 mod genesis;
 mod key_stores;
 mod laws;
