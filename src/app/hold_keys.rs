@@ -7,7 +7,6 @@
 //! process, with all of its threads: after an invalid frame, the start of the next one is not known.
 
 use alloy::primitives::Signature;
-use chain::TransactionJudge;
 use config::{ChainConfig, ConfigErrors, SigningConfig, SigningText, certificates};
 use contract::Profile;
 use host::clock::Clock;
@@ -22,6 +21,7 @@ use prost::Message as _;
 use rustix::net::sockopt::{socket_domain, socket_peercred, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use signing::TransactionJudge;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufReader, Seek as _, Write as _};
@@ -79,7 +79,7 @@ pub enum HoldError {
 
 /// A key that is held, and what it is held with.
 struct HeldKey {
-    desk: TransactionJudge,
+    judge: TransactionJudge,
     _pinned: Option<PinnedKey>,
 }
 
@@ -180,14 +180,14 @@ async fn open(config: &SigningConfig) -> Result<(Manifest, HeldKeys), HoldError>
                 Ok(key) => {
                     let pinned = key.pin();
                     manifest.lacks.extend(pinned.as_ref().err().map(|why| unpinned(&path, why)));
-                    let desk = TransactionJudge::new(
+                    let judge = TransactionJudge::new(
                         chain,
                         Arc::clone(&profile),
                         key,
                         Arc::clone(&ceiling),
                     );
-                    let address = OpenedAs::Address(desk.address().to_vec());
-                    (address, Some(HeldKey { desk, _pinned: pinned.ok() }))
+                    let address = OpenedAs::Address(judge.address().to_vec());
+                    (address, Some(HeldKey { judge, _pinned: pinned.ok() }))
                 }
                 Err(why) => (OpenedAs::Fault(why.to_string()), None),
             };
@@ -282,7 +282,7 @@ impl Window {
     /// Answers until there are no more questions. On an error no thread reads another one.
     fn answer_all(&self) -> Result<(), HoldError> {
         while let Some(ReadAsk { id, key, asks }) = self.next()? {
-            let Some(signed) = key.desk.answer(&asks) else { continue };
+            let Some(signed) = key.judge.answer(&asks) else { continue };
             let answer = frame(&KeyAnswer { id, said: Some(said(signed)) })?;
             if let Err(why) = self.answers.lock().write_all(&answer) {
                 *self.questions.lock() = None;

@@ -6,6 +6,8 @@ mod attempt;
 mod carried;
 mod claim;
 mod coin;
+mod cpu_pace;
+mod day;
 mod decide;
 mod doubt;
 mod entry;
@@ -29,6 +31,8 @@ pub use attempt::{
 pub use carried::{Carried, Undecodable};
 pub use claim::{Claim, ClaimState, ClaimedBy, PeriodNaming, Satisfied, Subject};
 pub use coin::{Denomination, coin_symbol, coins, decimal, whole};
+pub use cpu_pace::{Burnt, CpuPace, PaceRuling, Probe, ProbeResult};
+pub use day::utc_day;
 pub use decide::{
     Again, FeeStanding, Memory, NodeRejection, Place, Rules, Sighting, Step, Unsettled, next_step,
 };

@@ -2,18 +2,18 @@
 
 use super::inspect::tell_trust;
 use super::profiles::KnownProfiles;
-use super::signing::SigningContext;
 use super::simulation::CallFailure;
 use super::{ChainError, Facts, Unready};
 use ::node::{Client, Fleet, RealChain};
 use alloy::primitives::Address;
 use billing::spell_address;
-use config::{ChainConfig, FamilyConfig, NewWork};
+use config::ChainConfig;
 use contract::Profile;
 use host::clock::Clock;
 use keys::Key;
 use parking_lot::Mutex;
 use policy::Policy;
+use signing::{SigningContext, chain_policy};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracing::warn;
@@ -75,7 +75,7 @@ impl SigningAccount {
             poll_interval: family.poll_interval(),
             idle_poll_interval: family.idle_poll_interval(),
         };
-        let policy = Arc::new(policy(chain, &profile, facts.signer));
+        let policy = Arc::new(chain_policy(chain, &profile, facts.signer));
         let signing = match signatory {
             Signatory::Key(key) => {
                 Some(Arc::new(SigningContext { key: Arc::clone(key), policy: Arc::clone(&policy) }))
@@ -150,25 +150,6 @@ impl SigningAccount {
     /// Returns true if the account has its key.
     pub(super) fn signs(&self) -> bool {
         self.signing.is_some()
-    }
-}
-
-/// Returns the policy for what may be signed on a chain for an account.
-pub(super) fn policy(chain: &ChainConfig, profile: &Profile, signer: Address) -> Policy {
-    let family = &chain.family;
-    let bound_to = match family {
-        FamilyConfig::Evm(evm) => Some(evm.eip155_id),
-        FamilyConfig::Tvm(_) => None,
-    };
-    Policy {
-        chain: chain.platform_id,
-        family: family.family(),
-        bound_to,
-        contract: family.contract(),
-        selector: profile.selector(),
-        signer,
-        paused: chain.new_work == NewWork::Paused,
-        limits: chain.policy.clone(),
     }
 }
 

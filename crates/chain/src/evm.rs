@@ -17,21 +17,17 @@ mod gas;
 mod head;
 mod head_watch;
 mod history;
-mod identify;
 mod in_flight;
 mod inspect;
-mod known;
 mod known_nodes;
 mod l1_fee;
 mod milestones;
-mod node;
 mod node_look;
 mod nonces;
 mod outcomes;
 mod reader;
 mod reads;
 mod runs;
-mod seal;
 mod simulate;
 mod simulation;
 mod spending;
@@ -58,14 +54,12 @@ use delivery::Broadcaster;
 use drafting::Drafting;
 pub use errors::{known_messages, passing};
 use fates::Fates;
-pub(super) use fees::dearest;
 use head_watch::HeadWatch;
 use history::History;
 use inspect::Inspection;
 use journal::{Durable, Past};
 use nonces::Nonces;
 use reads::Reads;
-pub(super) use seal::{EvmPreimage, signed_cost};
 use simulation::Simulation;
 use spending::Spending;
 use std::sync::Arc;
@@ -90,8 +84,8 @@ pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, node
 }
 
 /// Returns a node's word on the record of a transaction; none if the node does not answer.
-pub(super) async fn on_record(rpc: node::EvmAsker<'_>, hash: B256) -> Option<RecordOfNode> {
-    let Some(found) = node::receipt(rpc, hash).await.ok()? else {
+pub(super) async fn on_record(rpc: evm_node::EvmAsker<'_>, hash: B256) -> Option<RecordOfNode> {
+    let Some(found) = evm_node::receipt(rpc, hash).await.ok()? else {
         return Some(RecordOfNode::Missing);
     };
     let (block, of) = (found.block_number(), found.block_hash);

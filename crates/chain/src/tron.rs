@@ -21,7 +21,6 @@ mod horizon;
 mod inspect;
 mod node_facts;
 mod node_look;
-mod pace;
 mod reading;
 mod resources;
 mod revocable;
@@ -33,7 +32,6 @@ mod testimony;
 mod throttle;
 mod tracker;
 mod tracks;
-mod transaction;
 mod tx_record;
 
 use super::account::verify_chain_ids;
@@ -66,7 +64,6 @@ use spending::Spending;
 use std::sync::Arc;
 use throttle::Throttle;
 use tracker::Tracker;
-pub(super) use transaction::{KnownCalls, TronPreimage};
 use tron_node::{Api, BlockReader, Endpoints, Finality, Side, SolidBlocks};
 
 /// The access to a TRON chain, and its configuration.

@@ -5,7 +5,8 @@ mod count;
 mod words;
 
 pub use approval::{Approved, Data, Intent, Meant, Repeating, Unsigned};
-pub use count::{Count, Unit, utc_day};
+pub use billing::utc_day;
+pub use count::{Count, Unit};
 
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Address, Selector, U256};

@@ -109,7 +109,7 @@ fn the_documented_layers_are_the_layers() {
 fn one_file_reads_what_nodes_say() {
     let reads = |path: &&PathBuf| {
         let shown = shown(path);
-        let meant = ["node", "tron-node", "chain"]
+        let meant = ["node", "tron-node", "evm-node", "chain"]
             .iter()
             .any(|name| shown.starts_with(&format!("crates/{name}/")));
         let named = || paths(&without_tests(path));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const CODE: [&str; 6] = ["src", "tests", "examples", "crates", "merchant", "sandbox"];
 
 /// The crates of the program, each after those that it depends on.
-pub(super) const CRATES: [&str; 15] = [
+pub(super) const CRATES: [&str; 17] = [
     "billing",
     "host",
     "spans",
@@ -16,7 +16,9 @@ pub(super) const CRATES: [&str; 15] = [
     "contract",
     "node",
     "tron-node",
+    "evm-node",
     "keys",
+    "signing",
     "key-stores",
     "journal",
     "journal-pg",

@@ -1,11 +1,11 @@
 //! Many reads in one call: through Multicall3 where it is deployed, else as creation code that returns the answers
 //! from its constructor and deploys nothing. Reads that do not fit in one call are asked in several at once.
 
-use super::node::{self, View};
 use crate::reads::{Answers, Read, aggregated, answers, calls};
 use crate::{ChainError, OddAnswer};
 use alloy::primitives::{Address, Bytes};
 use alloy::sol_types::SolValue;
+use evm_node::{self as node, View};
 use futures_util::future::try_join_all;
 use serde_json::json;
 use std::ops::Range;

@@ -6,21 +6,11 @@
 //! which the account's nonce passes the place holds no transaction with it. It ends a batch and frees nothing.
 
 use ::node::shared;
-use alloy::primitives::{Address, B256, Bytes, Log, U256};
+use alloy::primitives::{B256, Log, U256};
 use billing::{BlockRef, CallEnding, Landed, TxRecord};
+pub use evm_node::{Block, Identified, TxCall};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A block that a node holds at its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// Its number.
-    pub number: u64,
-    /// Its hash.
-    pub hash: B256,
-    /// Its timestamp, Unix seconds.
-    pub time: u64,
-}
 
 /// The fate of a transaction, as a node tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,30 +23,6 @@ pub struct Receipt {
     pub succeeded: bool,
     /// The logs of the transaction's contracts.
     pub logs: Vec<Log>,
-}
-
-/// The action that a transaction asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TxCall {
-    /// The address that the transaction calls; none when it makes a contract.
-    pub to: Option<Address>,
-    /// With what.
-    pub input: Bytes,
-}
-
-/// The result of a search in one node for the taker of a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Identified {
-    /// This transaction of the account, with this nonce.
-    Transaction {
-        /// Its hash.
-        hash: B256,
-        /// The action that the transaction asks for.
-        call: TxCall,
-    },
-    /// The account's nonce passes the place in this block, and no transaction of the account that has it
-    /// is there.
-    Nobody(Block),
 }
 
 /// The testimony of one node in one look. Questions that the node did not answer are left out.

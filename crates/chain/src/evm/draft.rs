@@ -2,9 +2,10 @@
 
 use super::fees::{Bid, cost};
 use super::in_flight::{self, Reserved};
-use crate::signing::SigningContext;
 use crate::{Draft, SealError, SealFault};
-use alloy::consensus::{Transaction, TxEip1559, TxEnvelope, TxLegacy};
+use alloy::consensus::{
+    SignableTransaction, Signed as WithSignature, Transaction, TxEip1559, TxEnvelope, TxLegacy,
+};
 use alloy::eips::{Decodable2718, Encodable2718};
 use alloy::primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
 use async_trait::async_trait;
@@ -12,6 +13,7 @@ use billing::{Attempt, Signed};
 use contract::Profile;
 use journal::{Durable, Sealed};
 use policy::Meant;
+use signing::{EvmPreimage, SigningContext};
 use std::fmt;
 use std::sync::Arc;
 
@@ -70,6 +72,17 @@ impl Draft for EvmDraft {
 }
 
 impl EvmDraft {
+    /// Signs `tx` if its bytes do what was meant; tells what was signed as well.
+    async fn sign<T>(&self, tx: T, meant: &Meant<'_>) -> Result<(TxEnvelope, B256), SealError>
+    where
+        T: SignableTransaction<Signature> + Send,
+        TxEnvelope: From<WithSignature<T>>,
+    {
+        let last = EvmPreimage { bytes: tx.encoded_for_signing(), profile: &self.profile };
+        let (signature, digest) = self.signing.sign(last, meant).await?;
+        Ok((tx.into_signed(signature).into(), digest))
+    }
+
     /// The signed transaction, read again.
     async fn signed(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
         let (envelope, digest) = match self.bid {

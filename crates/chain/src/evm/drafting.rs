@@ -8,7 +8,6 @@ use super::fees::{Bid, Ceilings, affordable, allowed, cancel_bid, cost, first_bi
 use super::gas::gas_limit;
 use super::head::EvmHead;
 use super::head_watch::HeadWatch;
-use super::node::{self, Call};
 use super::simulation::Simulation;
 use super::spending::Spending;
 use super::wire::Wire;
@@ -16,6 +15,7 @@ use crate::{CallFault, ChainError, Estimate, Payer};
 use alloy::primitives::{Address, Bytes, TxKind, U256};
 use billing::{Attempt, AttemptKind, Charge, Slot};
 use contract::Profile;
+use evm_node::{self as node, Call};
 use std::sync::Arc;
 
 /// The most calldata that fits in a transaction that nodes take, bytes, with 1 KiB left for the rest

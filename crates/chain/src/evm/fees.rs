@@ -5,6 +5,7 @@ use crate::{ChainError, Payer, TooDear, Unanswered};
 use alloy::primitives::U256;
 use billing::AttemptKind;
 use config::FeeConfig;
+use signing::{dearest, raised};
 
 /// The tip when every block of the history was empty and so tells nothing, wei per gas. With empty
 /// blocks any tip gets in; geth's miner once asked 1 gwei by default.
@@ -148,25 +149,10 @@ pub(super) fn cancel_bid(market: &Market, config: &FeeConfig) -> Result<Bid, Cha
     }
 }
 
-/// An eighth more, rounded up, and one. Nodes want a tenth more and not less than one more.
-/// geth: core/txpool/legacypool/list.go, `Add`, with a `PriceBump` of 10.
-fn raised(bid: u128) -> u128 {
-    bid.saturating_add(bid.div_ceil(8)).saturating_add(1)
-}
-
 /// A bid that is at most `ceiling` after it was raised once.
 fn before_raise(ceiling: u128) -> u128 {
     // raised(b) is less than 9/8 b + 2.
     ceiling.saturating_sub(2).saturating_mul(8).div_euclid(9)
-}
-
-/// The median over blocks of what they tipped, wei per gas. `blocks` are (share of gas used, tip); empty
-/// blocks tell nothing. Of an even number the dearer middle one counts.
-pub(super) fn median_tip(blocks: impl IntoIterator<Item = (f64, u128)>) -> Option<u128> {
-    let mut tips: Vec<u128> =
-        blocks.into_iter().filter(|(used, _)| *used > 0.0).map(|(_, tip)| tip).collect();
-    tips.sort_unstable();
-    tips.get(tips.len() >> 1).copied()
 }
 
 /// The first bid. Twice the base fee covers six full blocks (EIP-1559: at most +12.5 % each). It keeps
@@ -199,14 +185,6 @@ pub(super) fn first_bid(
             Ok(Bid::Legacy { price: asked.saturating_add(room).min(roomy.fee.max(asked)) })
         }
         (_, None) => Err(Unanswered::NoGasPrice.into()),
-    }
-}
-
-/// The most that a transaction may cost by the configuration, wei. A cancel may cost one step more.
-pub(crate) fn dearest(kind: AttemptKind, config: &FeeConfig) -> u128 {
-    match kind {
-        AttemptKind::Bill => config.max_tx_cost.0,
-        AttemptKind::Cancel => raised(config.max_tx_cost.0),
     }
 }
 

@@ -3,12 +3,12 @@
 use super::access::Access;
 use super::head::EvmHead;
 use super::milestones::MilestoneCounts;
-use super::node;
 use super::node_look::{EvmLook, no_block};
 use super::nonces::Nonces;
 use crate::{ChainError, HeadExtent};
 use ::node::{NodeId, NonceSeen, reached_by, refuted};
 use config::Finality;
+use evm_node as node;
 use futures_util::future::join_all;
 use tracing::warn;
 

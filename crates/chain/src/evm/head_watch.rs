@@ -4,14 +4,14 @@
 use super::access::Access;
 use super::finality::{FinalNonce, FinalState};
 use super::head::{EvmHead, together};
-use super::known::EvmNodeFacts;
-use super::node::{self, EvmAsker, View};
 use super::node_look::{EvmLook, NodeLooks};
 use crate::confirm::OPINIONS;
 use crate::head::{HeadLook as _, KeptHead, told_by_fit};
 use crate::{ChainError, ClockGap, HeadExtent, HeadView, Unready};
 use ::node::NodeId;
 use billing::NonceView;
+use evm_node::EvmNodeFacts;
+use evm_node::{self as node, EvmAsker, View};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;

@@ -4,12 +4,12 @@ use super::EvmChain;
 use super::access::Access;
 use super::fees::first_bid;
 use super::head::EvmHead;
-use super::known::EvmNodeFacts;
 use super::simulation::BilledNobody;
 use crate::inspect::nodes_found;
 use crate::{Finding, Payer};
 use alloy::primitives::U256;
 use billing::decimal;
+use evm_node::EvmNodeFacts;
 
 /// Inspects a chain, part by part.
 pub(super) struct Inspection<'a> {

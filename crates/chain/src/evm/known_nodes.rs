@@ -1,10 +1,11 @@
 //! The nodes' abilities, asked for now and then: contracts that are deployed, and ways to run a call.
 
 use super::access::Access;
-use super::known::{EvmNodeFacts, Ways};
-use super::{node, reader, simulate};
+use super::{reader, simulate};
 use crate::{CallFault, ChainError, Unanswered};
 use ::node::{NodeId, reached_by};
+use evm_node as node;
+use evm_node::{EvmNodeFacts, Ways};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::time::Duration;

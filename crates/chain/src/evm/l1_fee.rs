@@ -1,11 +1,11 @@
 //! The fee that an OP Stack chain takes for putting a transaction on the chain below it. It comes on
 //! top of gas, and no bid bounds it; whoever cannot pay it is not taken.
 
-use super::node::{self, Call, View};
 use crate::{CallFault, ChainError, OddAnswer};
 use alloy::primitives::{Address, U256, address};
 use alloy::sol;
 use alloy::sol_types::SolCall as _;
+use evm_node::{self as node, Call, View};
 use parking_lot::Mutex;
 
 sol! {

@@ -5,9 +5,9 @@
 //! still the one that the node holds at that number. Headers are never forgotten.
 
 use super::access::Access;
-use super::node;
 use ::node::NodeId;
 use alloy::primitives::B256;
+use evm_node as node;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

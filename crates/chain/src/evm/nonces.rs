@@ -1,10 +1,10 @@
 //! The account's nonce as every node tells it: at a block, with what waits in pools, and at a time that has passed.
 
 use super::access::Access;
-use super::identify::first_above;
-use super::node;
 use crate::{ChainError, MostSent, OddAnswer, Unanswered};
 use ::node::{NodeId, reached_by, undenied};
+use evm_node as node;
+use evm_node::first_above;
 use futures_util::future::join_all;
 use std::collections::{BTreeMap, BTreeSet};
 

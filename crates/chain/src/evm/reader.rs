@@ -7,7 +7,6 @@
 //! whose funds are not short, and no call is taken to fail: that is asked again without the reader.
 
 use super::access::Access;
-use super::node::{self, Call, EvmAsker, View};
 use super::simulate::cannot;
 use crate::ChainError;
 use crate::reads::{
@@ -17,6 +16,7 @@ use crate::simulation::Simulated;
 use ::node::{AskError, Fault};
 use alloy::primitives::{Address, Bytes, address, keccak256};
 use billing::{Charge, Funds};
+use evm_node::{self as node, Call, EvmAsker, View};
 use serde_json::json;
 
 /// The gas that any transaction uses by itself.

@@ -3,7 +3,6 @@
 use super::access::Access;
 use super::aggregate::{Aggregator, aggregate};
 use super::head_watch::HeadWatch;
-use super::node::View;
 use super::reader::ReaderAsk;
 use crate::confirm::{is_verdict, refuses, too_few, two_alike};
 use crate::reads::{FundsReads, LookupReads};
@@ -12,6 +11,7 @@ use ::node::NodeId;
 use alloy::primitives::Address;
 use billing::{Admitted, Charge, Funds};
 use contract::Looked;
+use evm_node::View;
 use std::sync::Arc;
 
 /// Reads many things at once on behalf of the account.

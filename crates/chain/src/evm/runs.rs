@@ -3,7 +3,6 @@
 use super::access::Access;
 use super::gas::gas_limit;
 use super::head::EvmHead;
-use super::node::{Call, View};
 use super::reader::{ReaderAsk, Seen};
 use super::reads::Reads;
 use super::simulate;
@@ -14,6 +13,7 @@ use crate::{ChainError, Estimate};
 use async_trait::async_trait;
 use billing::{Charge, Funds};
 use contract::Profile;
+use evm_node::{Call, View};
 use std::sync::Arc;
 
 /// The most groups that are tried at once.

@@ -3,14 +3,14 @@
 //!
 //! A call that fails is an answer, not an error. An error means that the node gave no answer.
 
-use super::node::EvmAsker;
-use super::node::{self, Call, View};
 use super::passing;
 use crate::ChainError;
 use crate::simulation::{CallFailure, Simulated};
 use ::node::NoReply;
 use ::node::{AskError, Fault, NodeError};
 use alloy::primitives::{Address, Bytes, U64};
+use evm_node::EvmAsker;
+use evm_node::{self as node, Call, View};
 use futures_util::future::{Either, select};
 use serde::Deserialize;
 use serde_json::json;

@@ -7,8 +7,6 @@
 use super::access::Access;
 use super::head::EvmHead;
 use super::head_watch::HeadWatch;
-use super::known::{EvmNodeFacts, Ways};
-use super::node::{Call, View};
 use super::reads::Reads;
 use super::runs::EvmRuns;
 use super::simulate;
@@ -19,6 +17,8 @@ use crate::simulation::{
 };
 use crate::{CallFault, ChainError, Estimate, Preflight};
 use billing::{Charge, Opinion};
+use evm_node::{Call, View};
+use evm_node::{EvmNodeFacts, Ways};
 use std::sync::Arc;
 
 /// The billing call for nobody.

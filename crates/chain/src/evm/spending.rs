@@ -7,12 +7,12 @@ use super::gas::{ONE_CHARGE, gas_limit};
 use super::head::EvmHead;
 use super::in_flight::{InFlight, PlaceCost, Reserved};
 use super::l1_fee::{self, DataFee};
-use super::node::View;
 use crate::head::HeadLook as _;
 use crate::{Budget, ChainError, Estimate, Headroom, Payer, Unanswered, Vitals};
 use alloy::primitives::U256;
 use billing::{Attempt, AttemptKind, Charge, Signed, Slot};
 use config::L1Fee;
+use evm_node::View;
 use parking_lot::Mutex;
 use std::sync::Arc;
 

@@ -4,12 +4,12 @@
 use super::access::Access;
 use super::conclude::{Block, EvmTestimony, Identified, Receipt};
 use super::head::EvmHead;
-use super::identify::Archive;
-use super::node::{self, EvmAsker};
 use super::node_look::EvmLook;
 use ::node::NodeId;
 use alloy::primitives::{B256, U256};
 use config::Finality;
+use evm_node::Archive;
+use evm_node::{self as node, EvmAsker};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;

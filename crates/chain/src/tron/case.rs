@@ -1,11 +1,11 @@
 //! An undecided batch as it is looked for: its transactions, and whether their time is over.
 
 use super::head::TronHead;
-use super::transaction::SignedBytes;
 use alloy::primitives::B256;
 use billing::{Attempt, Slot};
 use tracing::error;
 use tron_node::ExpiringTx;
+use tron_primitives::transaction::SignedBytes;
 
 /// A batch that is looked for.
 pub(super) struct Case {

@@ -2,8 +2,6 @@
 
 use super::spending::Priced;
 use super::spends::SpendOf;
-use super::transaction::{Unsigned, sign};
-use crate::signing::SigningContext;
 use crate::{Draft, SealError};
 use alloy::primitives::U256;
 use async_trait::async_trait;
@@ -11,8 +9,10 @@ use billing::{Attempt, Signed};
 use contract::Profile;
 use journal::{Durable, Sealed};
 use policy::Meant;
+use signing::{SigningContext, sign};
 use std::fmt;
 use std::sync::Arc;
+use tron_primitives::transaction::Unsigned;
 
 /// All of a transaction but its place in the lane.
 pub(super) struct TronDraft {

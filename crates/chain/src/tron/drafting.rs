@@ -11,7 +11,6 @@ use super::resources::Spend;
 use super::simulation::Simulation;
 use super::spending::Spending;
 use super::throttle::Throttle;
-use super::transaction::{RefBlock, SignedBytes, Unsigned};
 use crate::simulation::CallFailure;
 use crate::{CallFault, ChainError, Estimate, Standstill, Unanswered};
 use alloy::primitives::Address;
@@ -19,6 +18,7 @@ use billing::{Attempt, AttemptKind, Charge, Opinion, Slot};
 use contract::Profile;
 use std::sync::Arc;
 use tron_node::CallRan;
+use tron_primitives::transaction::{RefBlock, SignedBytes, Unsigned};
 
 /// The most calldata that fits in a transaction that nodes take (500 KiB, results included), with
 /// 2 KiB left for the rest of it. java-tron: common/.../core/Constant.java, `TRANSACTION_MAX_BYTE_SIZE`.

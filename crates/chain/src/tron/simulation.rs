@@ -11,7 +11,6 @@ use super::access::{Access, TRIES};
 use super::batch_reads::BatchReads;
 use super::head::TronHead;
 use super::head_watch::HeadWatch;
-use super::pace::PaceRuling;
 use super::throttle::Throttle;
 use crate::confirm::{is_verdict, refused, stops, two_alike};
 use crate::simulation::{
@@ -19,6 +18,7 @@ use crate::simulation::{
 };
 use crate::{CallFault, ChainError, Estimate, Preflight, TooLong, Unanswered};
 use async_trait::async_trait;
+use billing::PaceRuling;
 use billing::{Charge, Opinion};
 use contract::Profile;
 use std::sync::Arc;

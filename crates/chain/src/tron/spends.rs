@@ -2,12 +2,12 @@
 //! Nothing on chain counts an account's transactions, so each is remembered with the block that it was seen in.
 
 use super::resources::{Prices, Spend, to_pay};
-use super::transaction::SignedBytes;
 use crate::commitments::Funds;
 use alloy::primitives::{B256, U256};
 use billing::Attempt;
 use std::collections::BTreeMap;
 use tron_node::Resources;
+use tron_primitives::transaction::SignedBytes;
 
 /// The account's funds, as one node tells them. The node includes the effects of transactions that wait in its own
 /// pool, which may be counted twice so: that errs on the side of signing less.

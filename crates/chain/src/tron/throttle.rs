@@ -4,17 +4,17 @@
 use super::access::Access;
 use super::burnings::Burnings;
 use super::head::TronHead;
-use super::pace::{Burnt, CpuPace, PaceRuling, Probe, ProbeResult};
-use super::transaction::SignedBytes;
 use crate::ChainError;
 use alloy::primitives::U256;
 use billing::{Attempt, CallEnding, Execution, Landed, SigningHalt, Slot};
+use billing::{Burnt, CpuPace, PaceRuling, Probe, ProbeResult};
 use journal::{FailedBilling, Past};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::{info, warn};
 use tron_node::{Authority, CallRan};
+use tron_primitives::transaction::SignedBytes;
 
 /// Number of times that a probe has to pass.
 const PROBES: usize = 3;

@@ -1,6 +1,7 @@
 //! Conclusions, case by case, and under every kind of testimony that a liar may give.
 
 use super::*;
+use alloy::primitives::Bytes;
 use proptest::prelude::*;
 
 /// The place that is concluded about.

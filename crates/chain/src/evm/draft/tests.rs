@@ -1,6 +1,4 @@
 use super::*;
-use crate::evm::seal::EvmPreimage;
-use alloy::consensus::SignableTransaction as _;
 use alloy::eips::eip2930::{AccessList, AccessListItem};
 use billing::{
     AttemptKind, ChargeKey, ChargeTerms, Family, Item, Period, PlanId, PlatformChainId,

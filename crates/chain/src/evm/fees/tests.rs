@@ -4,6 +4,7 @@ use super::*;
 use crate::Payer;
 use billing::Family;
 use config::{L1Fee, Wei};
+use evm_node::median_tip;
 use proptest::prelude::*;
 
 const CEILINGS: FeeConfig = FeeConfig {

@@ -1,6 +1,5 @@
 //! Which transactions are calls of ours, and what a call without logs may have done.
 
-use super::super::transaction::{RefBlock, Unsigned};
 use super::*;
 use alloy::primitives::keccak256;
 use billing::Family;
@@ -8,6 +7,7 @@ use config::BillingConfig;
 use contract::Profile;
 use std::sync::Arc;
 use std::time::Duration;
+use tron_primitives::transaction::{RefBlock, Unsigned};
 
 const ME: Address = Address::repeat_byte(0x51);
 const CONTRACT: Address = Address::repeat_byte(0xC0);

@@ -1,6 +1,5 @@
 //! What is signed, by which head, and when not.
 
-use super::super::transaction::{RefBlock, SignedBytes, Unsigned};
 use super::node::*;
 use super::vectors::sign;
 use super::*;
@@ -12,6 +11,7 @@ use host::clock::Clock;
 use policy::Meant;
 use serde_json::json;
 use std::sync::atomic::{AtomicI64, Ordering};
+use tron_primitives::transaction::{RefBlock, SignedBytes, Unsigned};
 
 fn unready(chain: &dyn Chain) -> Option<ChainError> {
     chain.unready()

@@ -1,6 +1,5 @@
 //! Where recorded transactions stand, by what recorded nodes say of them.
 
-use super::super::transaction::{RefBlock, SignedBytes, Unsigned};
 use super::golden_billing::{self, step};
 use super::node::{HEAD_MS, connected, node, parts};
 use super::*;
@@ -10,6 +9,7 @@ use billing::{
 };
 use serde_json::json;
 use std::sync::Arc;
+use tron_primitives::transaction::{RefBlock, SignedBytes, Unsigned};
 
 const LOST: &str = "17_expired_without_inclusion.json";
 

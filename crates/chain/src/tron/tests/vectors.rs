@@ -1,7 +1,6 @@
 //! Every recorded transaction, byte for byte.
 
 use super::super::resources::bandwidth;
-use super::super::transaction::{RefBlock, SignedBytes, Unsigned, complete};
 use super::approved::signed;
 use super::*;
 use crate::SealError;
@@ -10,9 +9,11 @@ use billing::{Family, Signed, parse_address};
 use proptest::prelude::*;
 use prost::Message;
 use sha2::{Digest, Sha256};
+use signing::complete;
 use tron_primitives::messages::{
     Any, Contract, Raw, TRIGGER, TRIGGER_URL, Transaction, TriggerSmartContract,
 };
+use tron_primitives::transaction::{RefBlock, SignedBytes, Unsigned};
 
 #[derive(Clone, PartialEq, Eq, Message)]
 struct CreateSmartContract {

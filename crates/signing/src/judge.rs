@@ -1,4 +1,4 @@
-//! The desk of a process that holds a key. The desk judges what it is asked to sign, by the bytes alone.
+//! The judge in a process that holds a key. It judges by the bytes alone what may be signed.
 //!
 //! No asker is believed in anything that the bytes can tell. A new batch is held to the policy, which was read here
 //! and not told. Another attempt of a batch is signed if the key itself has signed for the same charges before,
@@ -6,9 +6,10 @@
 //! the chain are by now. The journal says what a batch has claimed, and what a day comes to exactly; a coarse
 //! ceiling over a day is kept here.
 
-use super::account::policy;
-use super::evm::{EvmPreimage, dearest, signed_cost};
-use super::tron::{KnownCalls, TronPreimage};
+use super::ceilings::dearest;
+use super::chain_policy::chain_policy;
+use super::evm_preimage::{EvmPreimage, signed_cost};
+use super::tron_preimage::{KnownCalls, TronPreimage};
 use alloy::primitives::{Address, Signature, U256};
 use billing::{AttemptKind, Family};
 use config::{ChainConfig, EvmConfig, FamilyConfig};
@@ -81,7 +82,7 @@ impl TransactionJudge {
                 (Dearest { bill: most, cancel: most }, None)
             }
         };
-        let policy = policy(chain, &profile, key.address());
+        let policy = chain_policy(chain, &profile, key.address());
         let ahead = chain.family.billing().deadline.saturating_add(chain.family.clock_tolerance());
         let ahead = ahead.saturating_add(MARGIN);
         let (newest, earlier) = (Mutex::default(), Mutex::default());

@@ -5,9 +5,9 @@
 //! size that was stopped once is not signed for a while, what a block stopped halves the size, and after a few
 //! in a row nothing is signed until the call is seen to pass again.
 
+use super::day::utc_day;
+use super::signing_halt::SigningHalt;
 use alloy::primitives::{B256, Bytes};
-use billing::SigningHalt;
-use policy::utc_day;
 use std::collections::VecDeque;
 
 /// So many in a row that blocks stopped close the lane.
@@ -31,32 +31,33 @@ const KEPT: usize = 256;
 
 /// A billing transaction that failed in an irrevocable block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Burnt {
-    pub(super) id: B256,
+pub struct Burnt {
+    /// Its id.
+    pub id: B256,
     /// Number of charges in the transaction.
-    pub(super) charges: usize,
+    pub charges: usize,
     /// Call data of the transaction.
-    pub(super) calldata: Bytes,
+    pub calldata: Bytes,
     /// Cost of the transaction, sun.
-    pub(super) fee: u64,
+    pub fee: u64,
     /// True if the transaction took too long.
-    pub(super) out_of_time: bool,
+    pub out_of_time: bool,
     /// When that was noticed, Unix ms.
-    pub(super) at_ms: i64,
+    pub at_ms: i64,
 }
 
 /// A call that has to pass before anything is signed again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Probe {
+pub struct Probe {
     /// The call that was stopped.
-    pub(super) calldata: Bytes,
+    pub calldata: Bytes,
     /// Number of the call's charges to run.
-    pub(super) charges: usize,
+    pub charges: usize,
 }
 
 /// The result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProbeResult {
+pub enum ProbeResult {
     /// The call ran to its end in time, every time that it was tried.
     Passed,
     /// It did not.
@@ -65,7 +66,7 @@ pub(super) enum ProbeResult {
 
 /// The knowledge of the calls that pass.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CpuPace {
+pub struct CpuPace {
     ceiling: Option<Ceiling>,
     /// Number of transactions that blocks stopped in a row since one went through.
     row: usize,
@@ -104,7 +105,7 @@ struct Tries {
 
 /// The ruling on so many charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PaceRuling {
+pub enum PaceRuling {
     /// They may be signed, if a simulation passes.
     Sign,
     /// They are simulated, and signed only if enough simulations have passed in a row.
@@ -130,14 +131,14 @@ impl Ceiling {
 
 impl CpuPace {
     /// The most charges that may be signed at once.
-    pub(super) fn most(&self, now_ms: i64) -> usize {
+    pub fn most(&self, now_ms: i64) -> usize {
         self.ceiling.map_or(usize::MAX, |ceiling| ceiling.at(now_ms))
     }
 
     /// Rules on whether so many charges may be signed. A size that nodes alone have stopped is tried again from
     /// time to time: a simulation costs nothing, and a node that was just started stops a call that passes a moment
     /// later.
-    pub(super) fn admits(&mut self, charges: usize, now_ms: i64) -> PaceRuling {
+    pub fn admits(&mut self, charges: usize, now_ms: i64) -> PaceRuling {
         if charges <= self.most(now_ms) {
             return PaceRuling::Sign;
         }
@@ -151,7 +152,7 @@ impl CpuPace {
     }
 
     /// Takes down that a try of so many has passed; whether they may be signed now.
-    pub(super) fn passed(&mut self, charges: usize) -> bool {
+    pub fn passed(&mut self, charges: usize) -> bool {
         let Some(ceiling) = &mut self.ceiling else { return true };
         let Tries { charges: least, passed, .. } = ceiling.tries;
         let least = if passed == 0 { charges } else { least.min(charges) };
@@ -164,7 +165,7 @@ impl CpuPace {
     }
 
     /// In how many seconds more may be asked for again than may be signed now.
-    pub(super) fn again_s(&self, now_ms: i64) -> u64 {
+    pub fn again_s(&self, now_ms: i64) -> u64 {
         let at = |ceiling: &Ceiling| match ceiling.every_ms {
             SIMULATED_MS => ceiling.tries.due_ms,
             _ => ceiling.raised_ms(now_ms),
@@ -174,30 +175,30 @@ impl CpuPace {
     }
 
     /// Returns the number of times that a call has to pass before it is signed: more after a block has stopped one.
-    pub(super) fn passes(&self) -> usize {
+    pub fn passes(&self) -> usize {
         if self.row == 0 { 1 } else { FEW }
     }
 
     /// Takes down that nodes stopped a simulation, and that at most `fits` charges passed (at least one
     /// may always be tried).
-    pub(super) fn stopped(&mut self, fits: usize, now_ms: i64) {
+    pub fn stopped(&mut self, fits: usize, now_ms: i64) {
         self.lower(fits, SIMULATED_MS, now_ms);
     }
 
     /// Takes down that this billing transaction went through.
-    pub(super) fn charged(&mut self, id: B256) {
+    pub fn charged(&mut self, id: B256) {
         if self.is_new(id) {
             self.went_through();
         }
     }
 
     /// Takes down that one went through.
-    pub(super) fn went_through(&mut self) {
+    pub fn went_through(&mut self) {
         (self.row, self.closed) = (0, None);
     }
 
     /// Takes down that one failed; whether that was news.
-    pub(super) fn failed(&mut self, burnt: Burnt) -> bool {
+    pub fn failed(&mut self, burnt: Burnt) -> bool {
         if !self.is_new(burnt.id) {
             return false;
         }
@@ -221,7 +222,7 @@ impl CpuPace {
     }
 
     /// Why nothing is signed now, if failures of all accounts cost `sun` today and may cost `most`.
-    pub(super) fn closed(&self, sun: u64, most: u64) -> Option<SigningHalt> {
+    pub fn closed(&self, sun: u64, most: u64) -> Option<SigningHalt> {
         if sun >= most {
             return Some(SigningHalt::Burnt { sun, most });
         }
@@ -229,17 +230,17 @@ impl CpuPace {
     }
 
     /// The newest day (UTC) with a failure, and what failures cost in it, sun.
-    pub(super) fn burnt(&self) -> (i64, u64) {
+    pub fn burnt(&self) -> (i64, u64) {
         self.burnt
     }
 
     /// Returns the probe to try, if one is due.
-    pub(super) fn probe(&self, now_ms: i64) -> Option<Probe> {
+    pub fn probe(&self, now_ms: i64) -> Option<Probe> {
         self.closed.as_ref().filter(|stop| now_ms >= stop.due_ms).map(|stop| stop.probe.clone())
     }
 
     /// Takes down what came of a probe. One more that a block stops closes the lane again.
-    pub(super) fn probed(&mut self, result: ProbeResult, now_ms: i64) {
+    pub fn probed(&mut self, result: ProbeResult, now_ms: i64) {
         let due_ms = now_ms.saturating_add(self.patience_ms());
         match (result, &mut self.closed) {
             (ProbeResult::Passed, _) => self.closed = None,

@@ -1,20 +1,19 @@
-//! A billing transaction, built and signed offline, and read back from its bytes.
+//! A billing transaction on TRON, built and signed offline, and read back from its bytes.
 //!
-//! Nothing but these bytes is stored of it: when it expires and which block it builds on are read
-//! from them.
+//! Nothing but these bytes is stored of it: its expiration and the block that it builds on are read from them.
 
-use crate::signing::{SigningContext, data};
-use crate::{SealError, SealFault};
+use super::context::{SigningContext, data};
+use super::seal_error::{SealError, SealFault};
 use alloy::primitives::{Address, B256, Signature, U256};
 use billing::{Family, Signed};
 use contract::{Computed, Profile};
 use policy::{self, Intent, Meant};
 
-pub(super) use tron_primitives::transaction::{RefBlock, SignedBytes, Unreadable, Unsigned};
+use tron_primitives::transaction::{SignedBytes, Unreadable, Unsigned};
 
 /// Signs `call` if the policy finds in its bytes what was meant, reads the result as a node would,
 /// and compares it with what was drafted. The key recovers the signer of every signature.
-pub(super) async fn sign(
+pub async fn sign(
     call: &Unsigned,
     signing: &SigningContext,
     profile: &Profile,
@@ -27,7 +26,7 @@ pub(super) async fn sign(
 }
 
 /// The signed transaction, if it is this one.
-pub(super) fn complete(
+pub fn complete(
     call: &Unsigned,
     raw_data: Vec<u8>,
     signature: &Signature,
@@ -42,14 +41,17 @@ pub(super) fn complete(
 }
 
 /// The bytes that a signature commits to.
-pub(crate) struct TronPreimage<'a> {
-    pub(crate) raw_data: Vec<u8>,
-    pub(crate) profile: &'a Profile,
+#[derive(Debug)]
+pub struct TronPreimage<'a> {
+    /// The bytes.
+    pub raw_data: Vec<u8>,
+    /// The profile by which the call is read.
+    pub profile: &'a Profile,
 }
 
 impl TronPreimage<'_> {
     /// Returns the input of the call; none where it cannot be read.
-    pub(crate) fn input(&self) -> Option<Vec<u8>> {
+    pub fn input(&self) -> Option<Vec<u8>> {
         Some(Unsigned::read(&self.raw_data).ok()?.data)
     }
 }
@@ -80,11 +82,12 @@ impl policy::Unsigned for TronPreimage<'_> {
 }
 
 /// The calls that another attempt of a TRON batch may be: by the profiles of batches, until a moment.
-pub(crate) struct KnownCalls<'a> {
+#[derive(Debug)]
+pub struct KnownCalls<'a> {
     /// They tell which argument is the deadline.
-    pub(crate) profiles: &'a [&'a Profile],
+    pub profiles: &'a [&'a Profile],
     /// A new deadline is not after this, Unix seconds.
-    pub(crate) latest: U256,
+    pub latest: U256,
 }
 
 impl policy::Repeating for TronPreimage<'_> {

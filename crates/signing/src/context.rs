@@ -1,7 +1,7 @@
 //! The signing of transactions, on either family: the policy reads the final bytes, and only bytes that it approves
 //! get a signature.
 
-use super::SealError;
+use super::seal_error::SealError;
 use alloy::primitives::{B256, Selector, Signature};
 use contract::Profile;
 use keys::Key;
@@ -10,14 +10,16 @@ use std::sync::Arc;
 
 /// The key and the policy for signing.
 #[derive(Debug)]
-pub(super) struct SigningContext {
-    pub(super) key: Arc<Key>,
-    pub(super) policy: Arc<Policy>,
+pub struct SigningContext {
+    /// The key.
+    pub key: Arc<Key>,
+    /// The policy.
+    pub policy: Arc<Policy>,
 }
 
 impl SigningContext {
     /// Signs `tx` if its bytes do what was meant; tells the digest that was signed as well.
-    pub(super) async fn sign<T: Unsigned + Send + Sync>(
+    pub async fn sign<T: Unsigned + Send + Sync>(
         &self,
         tx: T,
         meant: &Meant<'_>,
@@ -29,7 +31,7 @@ impl SigningContext {
 }
 
 /// Returns a transaction's call data as the policy wants to know it.
-pub(super) fn data(profile: &Profile, input: &[u8]) -> Data {
+pub fn data(profile: &Profile, input: &[u8]) -> Data {
     if input.is_empty() {
         return Data::None;
     }

@@ -3,25 +3,27 @@
 //! The account's nonce at a block, asked by number, says whether the place was taken up to there; a
 //! node that does not know that block errs. The first block that has it holds the transaction.
 
-use super::conclude::{Identified, TxCall};
-use super::node::EvmAsker;
-use super::node::{self, Transaction};
-use ::node::AskError;
+use super::block::{Identified, TxCall};
+use super::questions::{self, EvmAsker, Transaction};
 use alloy::primitives::Address;
+use node::AskError;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// One node, the account, and how far that node's blocks are final.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Archive<'a> {
-    pub(super) rpc: EvmAsker<'a>,
-    pub(super) account: Address,
-    pub(super) final_block: u64,
+pub struct Archive<'a> {
+    /// The node.
+    pub rpc: EvmAsker<'a>,
+    /// The account.
+    pub account: Address,
+    /// The newest block that is final for the node.
+    pub final_block: u64,
 }
 
 impl Archive<'_> {
     /// Finds the takers of these places, as far as the node can tell: in order, up to the first that it cannot.
-    pub(super) async fn identify(&self, places: Range<u64>) -> BTreeMap<u64, Identified> {
+    pub async fn identify(&self, places: Range<u64>) -> BTreeMap<u64, Identified> {
         let mut found = BTreeMap::new();
         let mut walk = NonceSearch::default();
         for place in places {
@@ -48,11 +50,11 @@ impl Archive<'_> {
                 None => walk.searches = true,
             }
         }
-        let nonce_at = |block: u64| node::nonce_at(self.rpc, self.account, block);
+        let nonce_at = |block: u64| questions::nonce_at(self.rpc, self.account, block);
         let Some(block) = first_above(place, walk.below, self.final_block, nonce_at).await? else {
             return Ok(None);
         };
-        let Some(full) = node::full_block(self.rpc, block).await? else { return Ok(None) };
+        let Some(full) = questions::full_block(self.rpc, block).await? else { return Ok(None) };
         let nobody = full.is_whole().then(|| full.block());
         (walk.below, walk.block) = (block.checked_sub(1), full.transactions);
         let found = walk.holds(self.account, place);
@@ -61,7 +63,7 @@ impl Archive<'_> {
 
     /// Some nodes keep an index. One that has none errs.
     async fn shortcut(&self, place: u64) -> Option<Identified> {
-        let found = node::by_nonce(self.rpc, self.account, place).await.ok()??;
+        let found = questions::by_nonce(self.rpc, self.account, place).await.ok()??;
         let is_final = found.block_number().is_some_and(|block| block <= self.final_block);
         (is_final && found.is(self.account, place)).then(|| identified(found))
     }
@@ -94,7 +96,7 @@ fn identified(found: Transaction) -> Identified {
 /// not above even then. Goes back from `last` in ever longer steps, since what is looked for mostly
 /// happened lately and nodes forget old states, and then halves what is left. `below` is a block
 /// where it is not above yet, if one is known.
-pub(super) async fn first_above<E, F: Future<Output = Result<u64, E>>>(
+pub async fn first_above<E, F: Future<Output = Result<u64, E>>>(
     most: u64,
     below: Option<u64>,
     last: u64,

@@ -4,27 +4,27 @@ use tokio::time::Instant;
 
 /// The knowledge and the abilities that a node turned out to have.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EvmNodeFacts {
+pub struct EvmNodeFacts {
     /// True if there is code at the contract's address.
-    pub(super) contract: bool,
+    pub contract: bool,
     /// True if there is code at the aggregator's address.
-    pub(super) multicall: bool,
+    pub multicall: bool,
     /// The ways in which a call can be run.
-    pub(super) ways: Ways,
+    pub ways: Ways,
     /// The number of the signing account's transactions that nodes hold at once: one, when the account has
     /// delegated itself to a contract (EIP-7702). geth: core/txpool/legacypool, `checkDelegationLimit`.
-    pub(super) held_at_once: u64,
+    pub held_at_once: u64,
     /// When it was asked.
-    pub(super) checked: Instant,
+    pub checked: Instant,
     /// The number of exchanges with the node that had broken by then.
-    pub(super) breaks: u64,
+    pub breaks: u64,
 }
 
 /// The ways, beside `eth_call` and `eth_estimateGas`, in which a node runs a call without sending it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ways {
+pub struct Ways {
     /// True if `eth_simulateV1` works.
-    pub(super) simulates: bool,
+    pub simulates: bool,
     /// True if the node answers one question through a reader at the account's address.
-    pub(super) reader: bool,
+    pub reader: bool,
 }

@@ -1,54 +1,43 @@
 //! The final bytes of an EVM transaction, read again as a node would read them before they are signed.
 
-use super::draft::EvmDraft;
-use crate::SealError;
-use crate::signing::data;
-use alloy::consensus::{SignableTransaction, Signed, Transaction, TxEip1559, TxEnvelope, TxLegacy};
+use super::context::data;
+use alloy::consensus::{SignableTransaction, Transaction, TxEip1559, TxEnvelope, TxLegacy};
 use alloy::eips::Decodable2718 as _;
-use alloy::primitives::{Address, B256, Signature, TxKind, U256};
+use alloy::primitives::{Address, Signature, TxKind, U256};
 use alloy::rlp::Decodable;
 use billing::Family;
 use config::{EvmConfig, FeeConfig};
 use contract::Profile;
-use policy::{Intent, Meant, Refusal, Repeating, Unsigned};
-
-impl EvmDraft {
-    /// Signs `tx` if its bytes do what was meant; tells what was signed as well.
-    pub(super) async fn sign<T>(
-        &self,
-        tx: T,
-        meant: &Meant<'_>,
-    ) -> Result<(TxEnvelope, B256), SealError>
-    where
-        T: SignableTransaction<Signature> + Send,
-        TxEnvelope: From<Signed<T>>,
-    {
-        let last = EvmPreimage { bytes: tx.encoded_for_signing(), profile: &self.profile };
-        let (signature, digest) = self.signing.sign(last, meant).await?;
-        Ok((tx.into_signed(signature).into(), digest))
-    }
-}
+use policy::{Intent, Refusal, Repeating, Unsigned};
 
 /// The bytes that a signature commits to: EIP-2718 type and RLP list, or the RLP list of EIP-155.
 #[derive(Debug)]
-pub(crate) struct EvmPreimage<'a> {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) profile: &'a Profile,
+pub struct EvmPreimage<'a> {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The profile by which the call is read.
+    pub profile: &'a Profile,
 }
 
 /// Why bytes are no transaction that this adapter signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum OddPreimage {
+pub enum OddPreimage {
+    /// Its type is unknown.
     #[error("its type is unknown")]
     UnknownType,
+    /// Its RLP cannot be read.
     #[error("{0}")]
     Rlp(#[from] alloy::rlp::Error),
+    /// There are more bytes behind it.
     #[error("there is more behind it")]
     Longer,
+    /// Its bytes are not in their one form.
     #[error("its bytes are not in their one form")]
     OtherForm,
+    /// It has an access list.
     #[error("it has an access list")]
     AccessList,
+    /// It makes a contract.
     #[error("it makes a contract")]
     MakesContract,
 }
@@ -94,17 +83,17 @@ impl EvmPreimage<'_> {
     }
 
     /// Its place in the line; none where it cannot be read.
-    pub(crate) fn nonce(&self) -> Option<u64> {
+    pub fn nonce(&self) -> Option<u64> {
         Some(self.read().ok()?.nonce())
     }
 
     /// Returns the input of the call; none where it cannot be read.
-    pub(crate) fn input(&self) -> Option<Vec<u8>> {
+    pub fn input(&self) -> Option<Vec<u8>> {
         Some(self.read().ok()?.input().to_vec())
     }
 
     /// Checks that the transaction asks for no more gas, and bids no more for it, than is configured.
-    pub(crate) fn within(&self, config: &EvmConfig) -> Result<(), Refusal> {
+    pub fn within(&self, config: &EvmConfig) -> Result<(), Refusal> {
         let tx = self.read().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
         if tx.gas_limit() > config.gas_limit_cap {
             return Err(Refusal::told("gas_limit_cap", "it asks for more gas than is configured"));
@@ -113,7 +102,7 @@ impl EvmPreimage<'_> {
     }
 
     /// The same of the bid alone: another attempt keeps the gas of its batch, whatever is configured since.
-    pub(crate) fn bids_within(&self, fees: &FeeConfig) -> Result<(), Refusal> {
+    pub fn bids_within(&self, fees: &FeeConfig) -> Result<(), Refusal> {
         let tx = self.read().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
         if tx.max_fee_per_gas() > fees.max_fee_per_gas.0 {
             return Err(Refusal::told("max_fee_per_gas", "it bids more than is configured"));
@@ -153,7 +142,7 @@ impl Repeating for EvmPreimage<'_> {
 }
 
 /// Returns the most that a signed transaction may cost, wei; zero where the bytes cannot be read.
-pub(crate) fn signed_cost(raw: &[u8]) -> U256 {
+pub fn signed_cost(raw: &[u8]) -> U256 {
     let Ok(tx) = TxEnvelope::decode_2718_exact(raw) else { return U256::ZERO };
     U256::from(tx.gas_limit()).saturating_mul(U256::from(tx.max_fee_per_gas()))
 }

@@ -45,7 +45,7 @@ fn profile(chain: &ChainConfig) -> Profile {
     Profile::parse(chain.family.billing(), chain.family.family()).unwrap()
 }
 
-fn desk_of(byte: &str, chain: &ChainConfig) -> TransactionJudge {
+fn judge_of(byte: &str, chain: &ChainConfig) -> TransactionJudge {
     let source = KeySource::Env { json_or_hex: byte.repeat(32).into(), platform_chain_id: 139 };
     let key = source.load("chains.139.key", TestKeys::Allowed).unwrap();
     TransactionJudge::new(
@@ -56,8 +56,8 @@ fn desk_of(byte: &str, chain: &ChainConfig) -> TransactionJudge {
     )
 }
 
-fn desk(family: Family) -> TransactionJudge {
-    desk_of("09", &chain(family, CALL, CONTRACT))
+fn judge(family: Family) -> TransactionJudge {
+    judge_of("09", &chain(family, CALL, CONTRACT))
 }
 
 fn charge(n: u8, amount: u64, payee: Address) -> Charge {
@@ -74,8 +74,8 @@ fn charge(n: u8, amount: u64, payee: Address) -> Charge {
 }
 
 /// The call, with this deadline.
-fn call(desk: &TransactionJudge, charges: &[Charge], deadline: u64) -> Vec<u8> {
-    desk.profile.encode(charges, &Computed { deadline, signer: desk.address() }).unwrap()
+fn call(judge: &TransactionJudge, charges: &[Charge], deadline: u64) -> Vec<u8> {
+    judge.profile.encode(charges, &Computed { deadline, signer: judge.address() }).unwrap()
 }
 
 /// A transaction in the making.
@@ -114,19 +114,19 @@ impl Made {
         }
     }
 
-    fn bytes(&self, desk: &TransactionJudge) -> Vec<u8> {
-        match desk.policy.family {
+    fn bytes(&self, judge: &TransactionJudge) -> Vec<u8> {
+        match judge.policy.family {
             Family::Evm => self.evm().encoded_for_signing(),
-            Family::Tvm => self.tron(desk.address()).raw_data().unwrap(),
+            Family::Tvm => self.tron(judge.address()).raw_data().unwrap(),
         }
     }
 
-    /// As it goes on the wire, signed by what the desk signs with.
-    fn signed(&self, desk: &TransactionJudge, signature: &Signature) -> Vec<u8> {
-        match desk.policy.family {
+    /// As it goes on the wire, signed by what the judge signs with.
+    fn signed(&self, judge: &TransactionJudge, signature: &Signature) -> Vec<u8> {
+        match judge.policy.family {
             Family::Evm => TxEnvelope::from(self.evm().into_signed(*signature)).encoded_2718(),
             Family::Tvm => {
-                let tx = self.tron(desk.address());
+                let tx = self.tron(judge.address());
                 tx.complete(tx.raw_data().unwrap(), signature).unwrap()
             }
         }
@@ -137,8 +137,8 @@ fn made(data: Vec<u8>) -> Made {
     Made { to: CONTRACT, nonce: 7, data, price: 30_000_000 }
 }
 
-fn told(desk: &TransactionJudge, question: &KeyQuestion) -> Result<Signature, String> {
-    desk.answer(question).unwrap().map_err(|why| match why {
+fn told(judge: &TransactionJudge, question: &KeyQuestion) -> Result<Signature, String> {
+    judge.answer(question).unwrap().map_err(|why| match why {
         NotSigned::Refused(refusal) => refusal.rule,
         NotSigned::Failed(why) => why.to_string(),
     })
@@ -157,16 +157,16 @@ fn meant<'a>(items: &'a [Item], tokens: &'a [Address]) -> Meant<'a> {
 }
 
 /// Asks for a signature of a new batch that is said to be of these charges.
-fn bill(desk: &TransactionJudge, made: &Made, charges: &[Charge]) -> Result<Signature, String> {
+fn bill(judge: &TransactionJudge, made: &Made, charges: &[Charge]) -> Result<Signature, String> {
     let items: Vec<Item> = charges.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = charges.iter().map(|charge| charge.token).collect();
-    told(desk, &KeyQuestion::of(&made.bytes(desk), &meant(&items, &tokens)).unwrap())
+    told(judge, &KeyQuestion::of(&made.bytes(judge), &meant(&items, &tokens)).unwrap())
 }
 
-fn again(desk: &TransactionJudge, made: &Made, earlier: &[u8]) -> Result<Signature, String> {
+fn again(judge: &TransactionJudge, made: &Made, earlier: &[u8]) -> Result<Signature, String> {
     told(
-        desk,
-        &KeyQuestion::Again(SignAgain { bytes: made.bytes(desk), earlier: earlier.to_vec() }),
+        judge,
+        &KeyQuestion::Again(SignAgain { bytes: made.bytes(judge), earlier: earlier.to_vec() }),
     )
 }
 
@@ -179,10 +179,10 @@ const FAMILIES: [Family; 2] = [Family::Evm, Family::Tvm];
 #[test]
 fn a_new_batch_is_held_to_the_limits_that_were_read_here() {
     for family in FAMILIES {
-        let desk = desk(family);
+        let judge = judge(family);
         let good = [charge(1, 100, PAYEE), charge(2, 9, PAYEE)];
-        let says = |made: Made, charges: &[Charge]| rule(bill(&desk, &made, charges));
-        let of = |charges: &[Charge]| says(made(call(&desk, charges, 5)), charges);
+        let says = |made: Made, charges: &[Charge]| rule(bill(&judge, &made, charges));
+        let of = |charges: &[Charge]| says(made(call(&judge, charges, 5)), charges);
         assert_eq!(of(&good), "none");
         assert_eq!(of(&[charge(1, 101, PAYEE)]), "chains.139.policy.max_amount.USDT");
         assert_eq!(of(&[charge(1, 1, CONTRACT)]), "chains.139.policy.allowed.payee");
@@ -190,7 +190,7 @@ fn a_new_batch_is_held_to_the_limits_that_were_read_here() {
         assert_eq!(of(&three), "chains.139.policy.max_batch");
         let dai = Charge { token: Address::ZERO, ..charge(1, 1, PAYEE) };
         assert_eq!(of(&[dai]), "chains.139.policy.tokens");
-        let data = call(&desk, &good, 5);
+        let data = call(&judge, &good, 5);
         assert_eq!(says(made(data.clone()), &good[..1]), "charges", "it was told of fewer");
         let less = [charge(1, 1, PAYEE), charge(2, 9, PAYEE)];
         assert_eq!(says(made(data.clone()), &less), "charges", "it was told of less");
@@ -206,9 +206,9 @@ fn a_new_batch_is_held_to_the_limits_that_were_read_here() {
 #[test]
 fn a_batch_that_could_charge_for_longer_than_is_configured_or_somebody_twice_is_refused() {
     for family in FAMILIES {
-        let desk = desk(family);
+        let judge = judge(family);
         let good = [charge(1, 100, PAYEE)];
-        let until = |deadline| rule(bill(&desk, &made(call(&desk, &good, deadline)), &good));
+        let until = |deadline| rule(bill(&judge, &made(call(&judge, &good, deadline)), &good));
         // The clock says 1,000 s; a deadline is 1,800 s ahead of the chain, which may be off; and a minute.
         let tolerated = if family == Family::Evm { 300 } else { 60 };
         let latest = 1_000 + 1_800 + tolerated + 60;
@@ -218,13 +218,13 @@ fn a_batch_that_could_charge_for_longer_than_is_configured_or_somebody_twice_is_
         other_name.entry.subscribe = billing::SubscribeId(2);
         for twice in [charge(1, 9, PAYEE), other_name] {
             let both = [good[0].clone(), twice];
-            assert_eq!(rule(bill(&desk, &made(call(&desk, &both, 5)), &both)), "charges");
+            assert_eq!(rule(bill(&judge, &made(call(&judge, &both, 5)), &both)), "charges");
         }
         if family == Family::Tvm {
-            let first = made(call(&desk, &good, 5));
-            let before = first.signed(&desk, &bill(&desk, &first, &good).unwrap());
+            let first = made(call(&judge, &good, 5));
+            let before = first.signed(&judge, &bill(&judge, &first, &good).unwrap());
             let renewed =
-                |deadline| rule(again(&desk, &made(call(&desk, &good, deadline)), &before));
+                |deadline| rule(again(&judge, &made(call(&judge, &good, deadline)), &before));
             assert_eq!([renewed(latest), renewed(latest + 1)], ["none", "again"]);
         }
     }
@@ -238,11 +238,11 @@ fn a_day_comes_to_three_times_its_limits_and_each_place_in_the_line_is_counted_o
         let mut chain = chain(family, CALL, CONTRACT);
         let limits = &mut chain.policy;
         limits.tokens.get_mut("USDT").unwrap().max_amount_per_day = Some(U256::from(100));
-        let mut desk = desk_of("09", &chain);
-        desk.ceiling = Arc::new(day);
+        let mut judge = judge_of("09", &chain);
+        judge.ceiling = Arc::new(day);
         let of = |nonce, n, amount| {
             let charges = [charge(n, amount, PAYEE)];
-            rule(bill(&desk, &Made { nonce, ..made(call(&desk, &charges, 5)) }, &charges))
+            rule(bill(&judge, &Made { nonce, ..made(call(&judge, &charges, 5)) }, &charges))
         };
         let most = "chains.139.policy.max_amount_per_day.USDT";
         assert_eq!([of(1, 1, 100), of(2, 2, 90)], ["none", "none"]);
@@ -263,13 +263,13 @@ fn a_day_comes_to_three_times_its_limits_and_each_place_in_the_line_is_counted_o
 #[test]
 fn gas_and_bids_are_held_to_what_is_configured_however_little_the_whole_costs() {
     const GWEI: u128 = 1_000_000_000;
-    let desk = desk(Family::Evm);
+    let judge = judge(Family::Evm);
     let good = [charge(1, 100, PAYEE)];
     let items: Vec<Item> = good.iter().map(Charge::item).collect();
-    let first = made(call(&desk, &good, 5)).evm();
+    let first = made(call(&judge, &good, 5)).evm();
     let says = |tx: &TxEip1559| {
         let question = KeyQuestion::of(&tx.encoded_for_signing(), &meant(&items, &[USDT]));
-        rule(told(&desk, &question.unwrap()))
+        rule(told(&judge, &question.unwrap()))
     };
     let cheap = TxEip1559 { max_fee_per_gas: 2, ..first.clone() };
     assert_eq!(says(&TxEip1559 { gas_limit: 16_777_216, ..cheap.clone() }), "none");
@@ -284,13 +284,13 @@ fn gas_and_bids_are_held_to_what_is_configured_however_little_the_whole_costs() 
     // Another attempt bids by what is configured now, and asks for no more gas than the first.
     let modest = bid(GWEI, 1);
     let signature = told(
-        &desk,
+        &judge,
         &KeyQuestion::of(&modest.encoded_for_signing(), &meant(&items, &[USDT])).unwrap(),
     );
     let earlier = TxEnvelope::from(modest.clone().into_signed(signature.unwrap())).encoded_2718();
     let again = |tx: TxEip1559| {
         let (bytes, earlier) = (tx.encoded_for_signing(), earlier.clone());
-        rule(told(&desk, &KeyQuestion::Again(SignAgain { bytes, earlier })))
+        rule(told(&judge, &KeyQuestion::Again(SignAgain { bytes, earlier })))
     };
     assert_eq!(again(bid(100 * GWEI, GWEI)), "none");
     assert_eq!(again(bid(101 * GWEI, GWEI)), "max_fee_per_gas");
@@ -300,41 +300,41 @@ fn gas_and_bids_are_held_to_what_is_configured_however_little_the_whole_costs() 
 
 #[test]
 fn a_signature_leads_back_to_the_account_and_is_of_the_bytes() {
-    let desk = desk(Family::Evm);
+    let judge = judge(Family::Evm);
     let (good, other) =
-        ([charge(1, 100, PAYEE)], desk_of("08", &chain(Family::Evm, CALL, CONTRACT)));
-    let made = made(call(&desk, &good, 5));
-    let signature = bill(&desk, &made, &good).unwrap();
-    let digest = alloy::primitives::keccak256(made.bytes(&desk));
-    assert_eq!(signature.recover_address_from_prehash(&digest).unwrap(), desk.address());
-    assert_ne!(desk.address(), other.address());
-    assert_eq!(desk.policy.chain, PlatformChainId(139));
+        ([charge(1, 100, PAYEE)], judge_of("08", &chain(Family::Evm, CALL, CONTRACT)));
+    let made = made(call(&judge, &good, 5));
+    let signature = bill(&judge, &made, &good).unwrap();
+    let digest = alloy::primitives::keccak256(made.bytes(&judge));
+    assert_eq!(signature.recover_address_from_prehash(&digest).unwrap(), judge.address());
+    assert_ne!(judge.address(), other.address());
+    assert_eq!(judge.policy.chain, PlatformChainId(139));
 }
 
 #[test]
 fn another_attempt_is_signed_for_what_this_key_has_signed_before_and_for_nothing_else() {
     for family in FAMILIES {
-        let desk = desk(family);
+        let judge = judge(family);
         let good = [charge(1, 100, PAYEE)];
-        let first = made(call(&desk, &good, 5));
-        let before = first.signed(&desk, &bill(&desk, &first, &good).unwrap());
-        let says = |made: Made| rule(again(&desk, &made, &before));
+        let first = made(call(&judge, &good, 5));
+        let before = first.signed(&judge, &bill(&judge, &first, &good).unwrap());
+        let says = |made: Made| rule(again(&judge, &made, &before));
         assert_eq!(says(Made { price: 40_000_000, ..first.clone() }), "none");
         let dear = Made { price: 1_000_000_000_001, ..first.clone() };
         assert_eq!(says(dear), "cost");
-        let more = made(call(&desk, &[charge(1, 99, PAYEE)], 5));
+        let more = made(call(&judge, &[charge(1, 99, PAYEE)], 5));
         assert_eq!(says(more), "again", "other charges");
-        assert_eq!(says(made(call(&desk, &[charge(1, 100, USDT)], 5))), "again", "another payee");
+        assert_eq!(says(made(call(&judge, &[charge(1, 100, USDT)], 5))), "again", "another payee");
         assert_eq!(says(Made { to: USDT, ..first.clone() }), "again");
         // Where positions exclude each other, another one would let both land; where they say nothing, a
         // renewal has another deadline.
         let moved = says(Made { nonce: 8, ..first.clone() });
-        let later = says(made(call(&desk, &good, 6)));
+        let later = says(made(call(&judge, &good, 6)));
         match family {
             Family::Evm => assert_eq!((moved.as_str(), later.as_str()), ("again", "again")),
             Family::Tvm => assert_eq!((moved.as_str(), later.as_str()), ("none", "none")),
         }
-        assert_eq!(rule(again(&desk, &first, b"nothing")), "again");
+        assert_eq!(rule(again(&judge, &first, b"nothing")), "again");
     }
 }
 
@@ -343,11 +343,11 @@ fn what_another_key_has_signed_proves_nothing() {
     // On TRON a transaction names its account, so another key's is of another account.
     for family in FAMILIES {
         let chain = chain(family, CALL, CONTRACT);
-        let (desk, other) = (desk_of("09", &chain), desk_of("08", &chain));
+        let (judge, other) = (judge_of("09", &chain), judge_of("08", &chain));
         let good = [charge(1, 100, PAYEE)];
         let first = made(call(&other, &good, 5));
         let before = first.signed(&other, &bill(&other, &first, &good).unwrap());
-        assert_eq!(rule(again(&desk, &made(call(&desk, &good, 5)), &before)), "again");
+        assert_eq!(rule(again(&judge, &made(call(&judge, &good, 5)), &before)), "again");
     }
 }
 
@@ -358,14 +358,14 @@ fn a_batch_of_a_contract_and_a_profile_that_are_no_longer_configured_is_signed_a
     let at = Address::repeat_byte(0x0d);
     for family in FAMILIES {
         let old = chain(family, OLD, at);
-        let before = desk_of("09", &old);
+        let before = judge_of("09", &old);
         let good = [charge(1, 100, PAYEE)];
         let first = Made { to: at, ..made(call(&before, &good, 5)) };
         let signed = first.signed(&before, &bill(&before, &first, &good).unwrap());
         let renewed = Made { to: at, ..made(call(&before, &good, 6)) };
-        let desk = desk(family);
-        assert_eq!(rule(bill(&desk, &first, &good)), "contract", "nothing new is");
-        let fresh = || desk_of("09", &chain(family, CALL, CONTRACT));
+        let judge = judge(family);
+        assert_eq!(rule(bill(&judge, &first, &good)), "contract", "nothing new is");
+        let fresh = || judge_of("09", &chain(family, CALL, CONTRACT));
         assert_eq!(rule(again(&fresh(), &first, &signed)), "none");
         let text = before.profile.written().to_string();
         let knowing = fresh();
@@ -378,23 +378,23 @@ fn a_batch_of_a_contract_and_a_profile_that_are_no_longer_configured_is_signed_a
             Family::Tvm => assert_eq!((rule(told), rule(untold)), ("none".into(), "again".into())),
         }
         // Once something was signed, nothing more is believed of what a profile says.
-        assert!(desk.answer(&profiles).is_none());
-        assert_eq!(rule(again(&desk, &renewed, &signed)), "again");
+        assert!(judge.answer(&profiles).is_none());
+        assert_eq!(rule(again(&judge, &renewed, &signed)), "again");
     }
 }
 
 #[test]
 fn a_cancel_does_nothing_to_nobody() {
-    let desk = desk(Family::Evm);
-    let nothing = Made { to: desk.address(), ..made(vec![]) };
-    let says = |made: &Made| rule(told(&desk, &KeyQuestion::Cancel(made.bytes(&desk))));
+    let judge = judge(Family::Evm);
+    let nothing = Made { to: judge.address(), ..made(vec![]) };
+    let says = |made: &Made| rule(told(&judge, &KeyQuestion::Cancel(made.bytes(&judge))));
     assert_eq!(says(&nothing), "none");
     assert_eq!(says(&Made { to: USDT, ..nothing.clone() }), "cancel");
-    assert_eq!(says(&made(call(&desk, &[charge(1, 1, PAYEE)], 5))), "cancel");
+    assert_eq!(says(&made(call(&judge, &[charge(1, 1, PAYEE)], 5))), "cancel");
     // A step dearer than a billing, and no more.
     assert_eq!(says(&Made { price: 1_100_000_000_000, ..nothing.clone() }), "none");
     assert_eq!(says(&Made { price: 1_200_000_000_000, ..nothing }), "cost");
-    let rule = |bytes: &[u8]| rule(told(&desk, &KeyQuestion::Cancel(bytes.to_vec())));
+    let rule = |bytes: &[u8]| rule(told(&judge, &KeyQuestion::Cancel(bytes.to_vec())));
     assert_eq!(rule(b""), "function");
     assert_eq!(rule(&[2, 0xc0]), "function");
 }

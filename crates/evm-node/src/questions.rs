@@ -1,63 +1,65 @@
-//! The questions that the adapter asks a node, and the few fields of the answers that it reads.
+//! The questions that are put to a node, and the few fields of the answers that are read.
 //!
 //! Own structures, since chains differ in the fields that we don't need.
 
-use super::conclude::Block;
-use super::fees::median_tip;
-use super::known::EvmNodeFacts;
-use ::node::{self, AskError, Fault, JsonRpc};
+use super::block::Block;
+use super::facts::EvmNodeFacts;
 use alloy::consensus::constants::EMPTY_ROOT_HASH;
 use alloy::primitives::{Address, B256, Bytes, Log, U64, U128, U256};
+use node::{AskError, Fault, JsonRpc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Named here because an aggregate asks it in its own way.
-pub(super) const ETH_CALL: &str = "eth_call";
+pub const ETH_CALL: &str = "eth_call";
 
 /// The number of blocks from which the tip is read.
 const FEE_HISTORY_BLOCKS: u64 = 10;
 
 /// The node or nodes to ask.
-pub(super) type EvmAsker<'a> = node::Asker<'a, JsonRpc>;
+pub type EvmAsker<'a> = node::Asker<'a, JsonRpc>;
 
 /// The node to ask, and the block to ask about: one preflight sees one state of the chain.
 #[derive(Clone, Debug)]
-pub(super) struct View<'a> {
+pub struct View<'a> {
     /// The node to ask.
-    pub(super) rpc: EvmAsker<'a>,
+    pub rpc: EvmAsker<'a>,
     /// Which block: a number, or `latest` where there is one node only.
-    pub(super) block: String,
+    pub block: String,
     /// The abilities of the chain, and of the node that is asked.
-    pub(super) known: EvmNodeFacts,
+    pub known: EvmNodeFacts,
 }
 
 /// The header of a block.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Header {
+pub struct Header {
     number: U64,
-    pub(super) hash: B256,
+    /// Its hash.
+    pub hash: B256,
     timestamp: U64,
     base_fee_per_gas: Option<U128>,
     gas_limit: U64,
 }
 
 impl Header {
-    pub(super) fn number(&self) -> u64 {
+    /// Returns its number.
+    pub fn number(&self) -> u64 {
         self.number.to()
     }
 
-    /// Unix seconds.
-    pub(super) fn time(&self) -> u64 {
+    /// Returns its time, Unix seconds.
+    pub fn time(&self) -> u64 {
         self.timestamp.to()
     }
 
-    /// Wei per gas.
-    pub(super) fn base_fee(&self) -> Option<u128> {
+    /// Returns its base fee, wei per gas; none if the chain has none.
+    pub fn base_fee(&self) -> Option<u128> {
         self.base_fee_per_gas.map(|fee| fee.to())
     }
 
-    pub(super) fn gas_limit(&self) -> u64 {
+    /// Returns the most gas that the block may use.
+    pub fn gas_limit(&self) -> u64 {
         self.gas_limit.to()
     }
 }
@@ -65,12 +67,15 @@ impl Header {
 /// The receipt of a transaction in a block.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct JsonReceipt {
-    pub(super) transaction_hash: B256,
-    pub(super) block_hash: B256,
+pub struct JsonReceipt {
+    /// The hash of the transaction.
+    pub transaction_hash: B256,
+    /// The hash of its block.
+    pub block_hash: B256,
     block_number: U64,
     status: U64,
-    pub(super) logs: Vec<Log>,
+    /// The logs of the contracts.
+    pub logs: Vec<Log>,
     // The fields below are told to people and decide nothing, so no receipt is refused for them.
     #[serde(default)]
     gas_used: Value,
@@ -81,17 +86,19 @@ pub(super) struct JsonReceipt {
 }
 
 impl JsonReceipt {
-    pub(super) fn block_number(&self) -> u64 {
+    /// Returns the number of the block.
+    pub fn block_number(&self) -> u64 {
         self.block_number.to()
     }
 
-    pub(super) fn succeeded(&self) -> bool {
+    /// Returns true if the transaction succeeded.
+    pub fn succeeded(&self) -> bool {
         self.status == U64::ONE
     }
 
     /// Gas used, and wei paid for it, what a rollup asks for its data included; none where the receipt
     /// does not tell.
-    pub(super) fn cost(&self) -> Option<(u64, U256)> {
+    pub fn cost(&self) -> Option<(u64, U256)> {
         let number = |value: &Value| U256::deserialize(value).ok();
         let (used, price) = (number(&self.gas_used)?, number(&self.effective_gas_price)?);
         let data = number(&self.l1_fee).unwrap_or_default();
@@ -109,69 +116,72 @@ struct FeeHistory {
 
 /// A call that is asked about and never sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call<'a> {
-    pub(super) from: Address,
-    pub(super) to: Address,
-    pub(super) data: &'a [u8],
+pub struct Call<'a> {
+    /// The caller.
+    pub from: Address,
+    /// The called address.
+    pub to: Address,
+    /// The input.
+    pub data: &'a [u8],
     /// The gas that the call may use.
-    pub(super) gas: u64,
+    pub gas: u64,
 }
 
 impl Call<'_> {
-    /// `data` and not `input`: every node knows the former.
-    pub(super) fn json(&self) -> Value {
+    /// Returns the call as JSON: with `data` and not `input`, since every node knows the former.
+    pub fn json(&self) -> Value {
         let (data, gas) = (alloy::hex::encode_prefixed(self.data), U64::from(self.gas));
         json!({ "from": self.from, "to": self.to, "data": data, "gas": gas })
     }
 }
 
 /// The number of a block as the protocol writes it.
-pub(super) fn quantity(number: u64) -> String {
+pub fn quantity(number: u64) -> String {
     format!("0x{number:x}")
 }
 
 /// The code at an address; empty where there is none.
-pub(super) async fn code(rpc: EvmAsker<'_>, at: Address) -> Result<Bytes, AskError> {
+pub async fn code(rpc: EvmAsker<'_>, at: Address) -> Result<Bytes, AskError> {
     rpc.ask("eth_getCode", json!([at, "latest"])).await
 }
 
 /// The header of a block by tag or number; none where there is no such block.
-pub(super) async fn header(rpc: EvmAsker<'_>, block: &str) -> Result<Option<Header>, AskError> {
+pub async fn header(rpc: EvmAsker<'_>, block: &str) -> Result<Option<Header>, AskError> {
     rpc.ask("eth_getBlockByNumber", json!([block, false])).await
 }
 
 /// Returns the number of transactions of `who` that the chain holds up to and including `block`.
-pub(super) async fn nonce(rpc: EvmAsker<'_>, who: Address, block: &str) -> Result<u64, AskError> {
+pub async fn nonce(rpc: EvmAsker<'_>, who: Address, block: &str) -> Result<u64, AskError> {
     rpc.ask::<U64>("eth_getTransactionCount", json!([who, block])).await.map(|n| n.to())
 }
 
 /// The same for a block by its number: a node that lags behind errs instead of answering from the
 /// past.
-pub(super) async fn nonce_at(rpc: EvmAsker<'_>, who: Address, block: u64) -> Result<u64, AskError> {
+pub async fn nonce_at(rpc: EvmAsker<'_>, who: Address, block: u64) -> Result<u64, AskError> {
     nonce(rpc, who, &quantity(block)).await
 }
 
-/// Wei.
-pub(super) async fn balance(rpc: EvmAsker<'_>, who: Address) -> Result<U256, AskError> {
+/// The balance of an account, wei.
+pub async fn balance(rpc: EvmAsker<'_>, who: Address) -> Result<U256, AskError> {
     rpc.ask("eth_getBalance", json!([who, "latest"])).await
 }
 
-/// Wei per gas.
-pub(super) async fn gas_price(rpc: EvmAsker<'_>) -> Result<u128, AskError> {
+/// The gas price that a node names, wei per gas.
+pub async fn gas_price(rpc: EvmAsker<'_>) -> Result<u128, AskError> {
     rpc.ask::<U128>("eth_gasPrice", json!([])).await.map(|price| price.to())
 }
 
 /// The tips of others, wei per gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tips {
+pub struct Tips {
     /// In the middle.
-    pub(super) usual: u128,
+    pub usual: u128,
     /// The lowest fifth.
-    pub(super) low: u128,
+    pub low: u128,
 }
 
 /// Reads the tips of others; none where the node knows no history or nobody tipped.
-pub(super) async fn tips(rpc: EvmAsker<'_>) -> Result<Option<Tips>, AskError> {
+pub async fn tips(rpc: EvmAsker<'_>) -> Result<Option<Tips>, AskError> {
     let asked = json!([quantity(FEE_HISTORY_BLOCKS), "latest", [20, 50]]);
     let history: FeeHistory = match rpc.ask("eth_feeHistory", asked).await {
         Err(AskError { fault: Fault::Node(_), .. }) => return Ok(None),
@@ -189,24 +199,29 @@ pub(super) async fn tips(rpc: EvmAsker<'_>) -> Result<Option<Tips>, AskError> {
 /// A transaction in a block, or in a pool.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Transaction {
-    pub(super) hash: B256,
-    pub(super) from: Address,
+pub struct Transaction {
+    /// Its hash.
+    pub hash: B256,
+    /// The account that sent it.
+    pub from: Address,
     /// Some chains hold system transactions that have none.
     nonce: Option<U64>,
-    pub(super) to: Option<Address>,
+    /// The called address; none if it makes a contract.
+    pub to: Option<Address>,
+    /// The input.
     #[serde(alias = "data")]
-    pub(super) input: Option<Bytes>,
+    pub input: Option<Bytes>,
     block_number: Option<U64>,
 }
 
 impl Transaction {
     /// Returns true if the account sent the transaction with this nonce.
-    pub(super) fn is(&self, from: Address, nonce: u64) -> bool {
+    pub fn is(&self, from: Address, nonce: u64) -> bool {
         self.from == from && self.nonce.map(|nonce| nonce.to()) == Some(nonce)
     }
 
-    pub(super) fn block_number(&self) -> Option<u64> {
+    /// Returns the number of its block; none while it is in a pool.
+    pub fn block_number(&self) -> Option<u64> {
         self.block_number.map(|number| number.to())
     }
 }
@@ -214,35 +229,33 @@ impl Transaction {
 /// A block with its transactions.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct FullBlock {
+pub struct FullBlock {
     #[serde(flatten)]
     header: Header,
     transactions_root: Option<B256>,
-    pub(super) transactions: Vec<Transaction>,
+    /// Its transactions.
+    pub transactions: Vec<Transaction>,
 }
 
 impl FullBlock {
-    /// Which block it is.
-    pub(super) fn block(&self) -> Block {
+    /// Returns the block without its transactions.
+    pub fn block(&self) -> Block {
         Block { number: self.header.number(), hash: self.header.hash, time: self.header.time() }
     }
 
     /// Returns true if the node told the block's transactions: a node that has thrown them away may tell of none.
-    pub(super) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         !self.transactions.is_empty() || self.transactions_root == Some(EMPTY_ROOT_HASH)
     }
 }
 
 /// A block with its transactions; none where the node has no such block.
-pub(super) async fn full_block(
-    rpc: EvmAsker<'_>,
-    block: u64,
-) -> Result<Option<FullBlock>, AskError> {
+pub async fn full_block(rpc: EvmAsker<'_>, block: u64) -> Result<Option<FullBlock>, AskError> {
     rpc.ask("eth_getBlockByNumber", json!([quantity(block), true])).await
 }
 
 /// The transaction of `who` with this nonce, of nodes that can look it up.
-pub(super) async fn by_nonce(
+pub async fn by_nonce(
     rpc: EvmAsker<'_>,
     who: Address,
     nonce: u64,
@@ -250,22 +263,27 @@ pub(super) async fn by_nonce(
     rpc.ask("eth_getTransactionBySenderAndNonce", json!([who, quantity(nonce)])).await
 }
 
-pub(super) async fn receipt(
-    rpc: EvmAsker<'_>,
-    hash: B256,
-) -> Result<Option<JsonReceipt>, AskError> {
+/// The receipt of a transaction; none if the node has none.
+pub async fn receipt(rpc: EvmAsker<'_>, hash: B256) -> Result<Option<JsonReceipt>, AskError> {
     rpc.ask("eth_getTransactionReceipt", json!([hash])).await
 }
 
-pub(super) async fn call(view: &View<'_>, call: Call<'_>) -> Result<Bytes, AskError> {
+/// Runs a call at one view, and returns its answer.
+pub async fn call(view: &View<'_>, call: Call<'_>) -> Result<Bytes, AskError> {
     view.rpc.ask(ETH_CALL, json!([call.json(), view.block])).await
 }
 
-pub(super) async fn estimate_gas(
-    rpc: EvmAsker<'_>,
-    block: &str,
-    call: Call<'_>,
-) -> Result<u64, AskError> {
+/// The gas that a transaction of this call would use.
+pub async fn estimate_gas(rpc: EvmAsker<'_>, block: &str, call: Call<'_>) -> Result<u64, AskError> {
     let asked = json!([call.json(), block]);
     rpc.ask::<U64>("eth_estimateGas", asked).await.map(|gas| gas.to())
+}
+
+/// The median over blocks of what they tipped, wei per gas. `blocks` are (share of gas used, tip); empty
+/// blocks tell nothing. Of an even number the dearer middle one counts.
+pub fn median_tip(blocks: impl IntoIterator<Item = (f64, u128)>) -> Option<u128> {
+    let mut tips: Vec<u128> =
+        blocks.into_iter().filter(|(used, _)| *used > 0.0).map(|(_, tip)| tip).collect();
+    tips.sort_unstable();
+    tips.get(tips.len() >> 1).copied()
 }
