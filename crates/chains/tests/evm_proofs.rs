@@ -18,6 +18,7 @@ use sandbox_chains::node::Node;
 use sandbox_chains::state::State;
 use sandbox_chains::town::{Call, Ground as _, wallet};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn node() -> Node<Evm> {
     let genesis = Header {
@@ -79,7 +80,7 @@ fn every_block_proves_itself_with_all_that_is_in_it() {
     let head = node.chain().head().header.number;
     let blocks: Vec<ProvenBlock> = (0..=head).map(|number| proven(&node, number)).collect();
     for (block, number) in blocks.iter().zip(0..) {
-        let own = node.chain().block(number).unwrap().clone();
+        let own = Arc::clone(node.chain().block(number).unwrap());
         assert_eq!(block.header().hash(), own.id);
         assert_eq!(block.records().len(), own.body.len());
         for (record, included) in block.records().iter().zip(&own.body) {

@@ -1,0 +1,415 @@
+//! The Signer in the world: the product's functions decide, and the world carries their decisions out.
+
+use super::broken::BrokenRule;
+use super::testimony::Nodes;
+use super::world::{Batch, GateState, Kind, Setting, Subscriptions, Tx, TxId, World};
+use alloy::primitives::{Address, B256, U256};
+use billing::{
+    AccountView, Again, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, ChargeKey,
+    ChargeTerms, Closed, Execution, FeeStanding, Foreign, ForeignEffect, Gate, Item, ItemOutcome,
+    LaneView, Memory, NonceView, Period, Place, PlanId, PoolView, PoolsAsked, Rules, Ruling,
+    Sighting, Signed, Slot, Step, SubscribeId, Unsettled, UserHash, Verdict, next_step, rule,
+};
+use chain::evm::conclude::{NonceFate, Taker, conclude};
+use std::sync::Arc;
+use strum::EnumIter;
+
+/// The number of nodes that have to agree.
+const QUORUM: usize = 2;
+
+/// The time that has passed for a batch, and the fees that the chain asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter)]
+pub(crate) enum Mood {
+    /// Nothing is due.
+    Calm,
+    /// It is time to offer the bytes again, and to replace what bids too little.
+    Due,
+    /// It is time to give the batch up.
+    Late,
+}
+
+/// The Signer, as far as one step needs it.
+pub(crate) struct Signer<'a> {
+    pub(crate) world: &'a mut World,
+    pub(crate) nodes: Nodes,
+    pub(crate) broken: Option<BrokenRule>,
+}
+
+impl Signer<'_> {
+    fn has_broken(&self, rule: BrokenRule) -> bool {
+        self.broken == Some(rule)
+    }
+
+    fn quorum(&self) -> usize {
+        if self.has_broken(BrokenRule::OneNodeQuorum) { 1 } else { QUORUM }
+    }
+
+    /// Signs and commits a batch for what is free of `wanted`.
+    pub(crate) fn bill(&mut self, wanted: Subscriptions) -> Option<()> {
+        let held = self.world.journal.held();
+        let ignored = self.has_broken(BrokenRule::ClaimsAreIgnored);
+        let charges = if ignored { wanted } else { wanted.without(held) };
+        if self.world.gate != GateState::Open || charges.is_none() {
+            return None;
+        }
+        let position = self.world.journal.next;
+        let tx = self.world.sign(Tx { nonce: position, kind: Kind::Bill, charges })?;
+        if self.has_broken(BrokenRule::SentBeforeCommit) {
+            self.world.sent.insert(tx);
+            return Some(());
+        }
+        self.world.journal.next = position.saturating_add(1);
+        self.world.journal.batches.push(Batch {
+            position,
+            charges,
+            first: tx,
+            later: vec![],
+            state: BatchState::Open,
+            held: charges,
+            waiting: Subscriptions::NONE,
+            learnt: false,
+        });
+        Some(())
+    }
+
+    /// Offers the newest attempt of a batch to the chain.
+    pub(crate) fn deliver(&mut self, at: usize) -> Option<()> {
+        let batch = self.world.journal.batches.get_mut(at)?;
+        let newest = batch.newest();
+        if self.broken == Some(BrokenRule::SendErrorFrees) {
+            batch.held = Subscriptions::NONE;
+        }
+        self.world.sent.insert(newest).then_some(())
+    }
+
+    /// Looks at the chain for every open batch, and then for the lane.
+    pub(crate) fn look(&mut self, mood: Mood) {
+        for at in self.world.journal.open().collect::<Vec<_>>() {
+            let Some(batch) = self.world.journal.batches.get(at).cloned() else { continue };
+            let sighting = self.sight(&batch);
+            let step = next_step(
+                &slot(at, &batch, &self.world.txs),
+                sighting,
+                self.memory(at, mood),
+                self.rules(),
+            );
+            self.carry_out(at, step);
+        }
+        self.rule_gate();
+    }
+
+    fn sight(&self, batch: &Batch) -> Sighting {
+        let attempts: Vec<TxId> = batch.attempts().collect();
+        let hashes: Vec<B256> = attempts.iter().map(|tx| tx.hash()).collect();
+        let said = self.nodes.testify(self.world, batch.position, &attempts);
+        let fate = conclude(u64::from(batch.position), &hashes, &said, self.quorum()).fate;
+        match fate {
+            NonceFate::Absent if self.has_broken(BrokenRule::AbsenceProves) => {
+                Sighting::Never(BlockRef { number: 0, time: 0 })
+            }
+            NonceFate::Absent => Sighting::Absent(FeeStanding::Underpriced),
+            NonceFate::Included if self.has_broken(BrokenRule::IncludedIsFinal) => {
+                self.included(batch)
+            }
+            NonceFate::Included => Sighting::Included,
+            NonceFate::Shown => Sighting::Absent(FeeStanding::Shown),
+            NonceFate::Ours(taker) => {
+                Sighting::Final(taker.landed(), self.execution(batch, &taker))
+            }
+            NonceFate::Foreign(taker) => Sighting::Usurped(Foreign::new(
+                u64::from(batch.position),
+                taker.landed(),
+                Ok(self.effect(&taker)),
+            )),
+            NonceFate::UsedUp(block) => {
+                Sighting::UsedUp(BlockRef { number: block.number, time: block.time })
+            }
+            NonceFate::Unwitnessed => Sighting::Unsettled(Unsettled::NoState),
+            NonceFate::Unrecorded => Sighting::Unsettled(Unsettled::NoRecord),
+            NonceFate::Unclear => Sighting::Nothing,
+            NonceFate::Disputed => Sighting::Unsettled(Unsettled::Disputed),
+        }
+    }
+
+    /// Takes an attempt in a block that can still be undone for the end.
+    fn included(&self, batch: &Batch) -> Sighting {
+        let nodes = Nodes { newest_is_final: true, ..self.nodes };
+        let early = Signer { world: &mut self.world.clone(), nodes, broken: None }.sight(batch);
+        if matches!(early, Sighting::Final(..)) { early } else { Sighting::Included }
+    }
+
+    fn execution(&self, batch: &Batch, taker: &Taker) -> Execution {
+        let bills = self.world.tx(TxId::of(taker.hash)).is_some_and(|tx| tx.kind == Kind::Bill);
+        match (taker.succeeded, bills) {
+            (false, _) => Execution::Reverted,
+            (true, false) => Execution::Succeeded(vec![]),
+            (true, true) => {
+                let charged = batch.charges.each().map(|_| ItemOutcome::Charged);
+                Execution::Succeeded(charged.collect())
+            }
+        }
+    }
+
+    /// The effect of a transaction that is not in the journal: its input tells which it is.
+    fn effect(&self, taker: &Taker) -> ForeignEffect {
+        let input = taker.call.as_ref().and_then(|call| call.input.first().copied());
+        let tx = input.and_then(|id| self.world.tx(TxId(id)));
+        match tx.filter(|tx| tx.kind == Kind::Bill) {
+            None => ForeignEffect::Other,
+            Some(tx) => {
+                let charged = tx.charges.each().map(|_| ItemOutcome::Charged).collect();
+                let execution = if taker.succeeded {
+                    Execution::Succeeded(charged)
+                } else {
+                    Execution::Reverted
+                };
+                ForeignEffect::Billed {
+                    contract: Address::ZERO,
+                    items: items(tx.charges),
+                    execution,
+                }
+            }
+        }
+    }
+
+    fn memory(&self, at: usize, mood: Mood) -> Memory {
+        let long = |when: bool| if when { u64::MAX } else { 0 };
+        let charges = self.world.journal.batches.get(at).map_or(Subscriptions::NONE, |b| b.charges);
+        let waits = |batch: &Batch| !batch.waiting.among(charges).is_none();
+        Memory {
+            since_offer_ms: long(mood == Mood::Due),
+            since_attempt_ms: long(mood == Mood::Due),
+            since_accepted_ms: long(mood == Mood::Late),
+            rejection: None,
+            charged_elsewhere: self.world.journal.batches.iter().any(waits),
+        }
+    }
+
+    fn rules(&self) -> Rules {
+        let again = match self.world.setting {
+            Setting::Replaces => Again::Replace { after_ms: 1, most: 2, cancel_after_ms: Some(1) },
+            Setting::NeverReplaces => Again::Never,
+        };
+        Rules { offer_again_ms: 1, again, place: Place::Nonce }
+    }
+
+    fn carry_out(&mut self, at: usize, step: Step) {
+        match step {
+            Step::Wait | Step::Alarm(_) => {}
+            Step::OfferAgain => drop(self.deliver(at)),
+            Step::SignAgain(kind) => drop(self.sign_again(at, kind)),
+            Step::Settle(verdict) | Step::Renew(verdict) => self.settle(at, &verdict),
+        }
+    }
+
+    fn sign_again(&mut self, at: usize, kind: AttemptKind) -> Option<()> {
+        let batch = self.world.journal.batches.get(at)?.clone();
+        let (kind, charges) = match kind {
+            AttemptKind::Bill => (Kind::Bill, batch.charges),
+            AttemptKind::Cancel => (Kind::Cancel, Subscriptions::NONE),
+        };
+        let new_nonce = self.has_broken(BrokenRule::AttemptTakesNewNonce);
+        let nonce = if new_nonce { self.world.journal.next } else { batch.position };
+        let tx = self.world.sign(Tx { nonce, kind, charges })?;
+        let frees = kind == Kind::Cancel && self.has_broken(BrokenRule::CancelFreesAtOnce);
+        let batch = self.world.journal.batches.get_mut(at)?;
+        if frees {
+            batch.held = Subscriptions::NONE;
+        }
+        batch.later.push(tx);
+        Some(())
+    }
+
+    /// Writes the end of a batch down, as the journal's commit does.
+    fn settle(&mut self, at: usize, verdict: &Verdict) {
+        let Some(batch) = self.world.journal.batches.get_mut(at) else { return };
+        batch.state = verdict.state();
+        let position = batch.position;
+        match verdict {
+            Verdict::Charged(..) => {}
+            Verdict::UsedUp(_) => {
+                self.world.journal.used_up = Some(position);
+            }
+            Verdict::Reverted(_)
+            | Verdict::Cancelled(_)
+            | Verdict::Usurped(_)
+            | Verdict::Expired(_) => batch.held = Subscriptions::NONE,
+        }
+        self.pass_on();
+        if let Verdict::Usurped(tx) = verdict {
+            self.adopt(position, tx.landed.hash, &tx.effect);
+        }
+    }
+
+    /// Claims that wait are held as soon as no other batch holds them.
+    fn pass_on(&mut self) {
+        let held = self.world.journal.held();
+        for batch in &mut self.world.journal.batches {
+            let free = batch.waiting.without(held);
+            batch.waiting = batch.waiting.without(free);
+            batch.held = batch.held.and(free);
+        }
+    }
+
+    /// Takes in what a transaction did that the journal does not know.
+    fn adopt(&mut self, position: u8, hash: B256, effect: &ForeignEffect) {
+        let tx = TxId::of(hash);
+        let known = self.world.journal.batches.iter().any(|batch| batch.has(tx));
+        let ForeignEffect::Billed { execution, .. } = effect else { return };
+        if known || self.has_broken(BrokenRule::ForeignIsNotLearnt) {
+            return;
+        }
+        let charges = self.world.tx(tx).map_or(Subscriptions::NONE, |tx| tx.charges);
+        let (state, charged) = match execution {
+            Execution::Succeeded(_) => (BatchState::Charged, charges),
+            Execution::Reverted => (BatchState::Reverted, Subscriptions::NONE),
+        };
+        let elsewhere = self.world.journal.held();
+        self.world.journal.batches.push(Batch {
+            position,
+            charges,
+            first: tx,
+            later: vec![],
+            state,
+            held: charged.without(elsewhere),
+            waiting: charged.among(elsewhere),
+            learnt: true,
+        });
+    }
+
+    /// Brings the gate to where it belongs after a look.
+    fn rule_gate(&mut self) {
+        let Some((mined, finalized)) = self.agreed_counts() else { return };
+        let mut view = LaneView {
+            signer: Address::ZERO,
+            gate: gate(self.world.gate),
+            next: u64::from(self.world.journal.next),
+            in_doubt: self.world.journal.in_doubt,
+            undecided: self.world.journal.open().count(),
+            account: AccountView::Nonces(NonceView { mined, finalized }),
+            pools: PoolView::NotAsked,
+            learnt: false,
+            opaque: None,
+            used_up: self.world.journal.used_up.map(u64::from),
+        };
+        loop {
+            match rule(&view) {
+                Ruling::Open => {
+                    self.world.journal.in_doubt = false;
+                    self.world.gate = GateState::Open;
+                    return;
+                }
+                Ruling::Closed(_) => {
+                    self.world.gate = GateState::Closed;
+                    return;
+                }
+                Ruling::LearnPositions { from, to, .. } => {
+                    self.learn(from, to);
+                    view.next = u64::from(self.world.journal.next);
+                    view.learnt = true;
+                    view.used_up = self.world.journal.used_up.map(u64::from);
+                }
+                Ruling::AskPools(whose) => {
+                    view.pools = PoolView::Count(self.pool_count(whose), vec![]);
+                }
+                Ruling::ReadBlocks { .. } | Ruling::LearnFound => return,
+            }
+        }
+    }
+
+    /// The nonces in blocks and in final ones: the highest that as many nodes reach as have to agree.
+    fn agreed_counts(&self) -> Option<(u64, u64)> {
+        let told: Vec<(u8, u8)> = self.nodes.counts(self.world).into_iter().flatten().collect();
+        let reached = |of: fn(&(u8, u8)) -> u8| {
+            let mut counts: Vec<u8> = told.iter().map(of).collect();
+            counts.sort_unstable_by(|a, b| b.cmp(a));
+            counts.get(self.quorum().checked_sub(1)?).map(|count| u64::from(*count))
+        };
+        Some((reached(|told| told.0)?, reached(|told| told.1)?))
+    }
+
+    fn pool_count(&self, whose: PoolsAsked) -> u64 {
+        if self.has_broken(BrokenRule::PoolsAreNotAsked) {
+            return 0;
+        }
+        let told: Vec<u8> = self.nodes.pools(self.world).into_iter().flatten().collect();
+        let denied = |count: u8| {
+            whose == PoolsAsked::Undenied
+                && told.iter().filter(|other| **other < count).count() >= self.quorum()
+        };
+        let counts = told.iter().copied().filter(|count| !denied(*count));
+        u64::from(counts.max().unwrap_or(0))
+    }
+
+    /// Learns who took the positions that the journal does not know, up to the first that is not told alike.
+    fn learn(&mut self, from: u64, to: u64) {
+        for position in from..to {
+            let Ok(place) = u8::try_from(position) else { return };
+            let said = self.nodes.testify(self.world, place, &[]);
+            match conclude(position, &[], &said, self.quorum()).fate {
+                NonceFate::Foreign(taker) => {
+                    if !self.has_broken(BrokenRule::UnknownPositionsAreSkipped) {
+                        self.adopt(place, taker.hash, &self.effect(&taker));
+                    }
+                }
+                NonceFate::UsedUp(_) => {
+                    self.world.journal.used_up = Some(place);
+                    return;
+                }
+                NonceFate::Absent
+                | NonceFate::Included
+                | NonceFate::Shown
+                | NonceFate::Ours(_)
+                | NonceFate::Unwitnessed
+                | NonceFate::Unrecorded
+                | NonceFate::Unclear
+                | NonceFate::Disputed => return,
+            }
+            self.world.journal.next = place.saturating_add(1);
+        }
+    }
+}
+
+fn gate(state: GateState) -> Gate {
+    match state {
+        GateState::Opening => Gate::Opening,
+        GateState::Open => Gate::Open,
+        GateState::Closed => Gate::Closed(Closed::OpenBatchesFirst),
+    }
+}
+
+fn slot(at: usize, batch: &Batch, txs: &[Tx]) -> Slot {
+    let id = BatchId(i64::try_from(at).unwrap_or(i64::MAX));
+    let attempt = |(seq, tx): (u32, TxId)| {
+        let kind = txs.get(usize::from(tx.0)).map_or(Kind::Bill, |tx| tx.kind).into();
+        let signed = Signed { hash: tx.hash(), raw: vec![], gas_required: 0 };
+        Attempt { batch: id, seq, kind, signed }
+    };
+    let first = Attempts::new(attempt((0, batch.first)));
+    let later = (1..).zip(batch.later.iter().copied()).map(attempt);
+    Slot {
+        batch: id,
+        position: u64::from(batch.position),
+        contract: Address::ZERO,
+        profile: Arc::from(""),
+        accepted_ms: 0,
+        items: items(batch.charges),
+        attempts: later.fold(first, |attempts, next| attempts.followed_by(next)),
+    }
+}
+
+fn items(charges: Subscriptions) -> Vec<Item> {
+    let of = |(number, one): (u8, Subscriptions)| {
+        (!charges.among(one).is_none()).then(|| Item {
+            subscribe: SubscribeId(i64::from(number)),
+            key: ChargeKey {
+                plan: PlanId(1),
+                user: UserHash(B256::with_last_byte(number)),
+                period: Period::Numbered(U256::ONE),
+            },
+            amount: U256::ONE,
+            terms: ChargeTerms::default(),
+        })
+    };
+    (1..).zip(Subscriptions::EACH).filter_map(of).collect()
+}

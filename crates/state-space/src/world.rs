@@ -1,0 +1,232 @@
+//! A state of the world: the chain, the transactions that have left the process, the journal and a copy of it, the
+//! process.
+
+use alloy::primitives::B256;
+use billing::{AttemptKind, BatchState};
+use std::collections::BTreeSet;
+
+/// Some of the two subscriptions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Subscriptions(u8);
+
+impl Subscriptions {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const EACH: [Self; 2] = [Self(1), Self(2)];
+    pub(crate) const BOTH: Self = Self(3);
+
+    pub(crate) fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
+    pub(crate) fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    pub(crate) fn among(self, others: Self) -> Self {
+        Self(self.0 & others.0)
+    }
+
+    pub(crate) fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+
+    pub(crate) fn each(self) -> impl Iterator<Item = Self> {
+        Self::EACH.into_iter().filter(move |one| !self.among(*one).is_none())
+    }
+}
+
+/// A transaction, by the order of signing in the whole history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TxId(pub(crate) u8);
+
+impl TxId {
+    pub(crate) fn hash(self) -> B256 {
+        B256::with_last_byte(self.0.wrapping_add(1))
+    }
+
+    pub(crate) fn of(hash: B256) -> Self {
+        Self(hash.last().copied().unwrap_or_default().wrapping_sub(1))
+    }
+}
+
+/// A signed transaction of the account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Tx {
+    pub(crate) nonce: u8,
+    pub(crate) kind: Kind,
+    /// The subscriptions that it charges if it succeeds.
+    pub(crate) charges: Subscriptions,
+}
+
+/// The effect of a transaction; [`AttemptKind`] has no hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Bill,
+    Cancel,
+}
+
+impl From<Kind> for AttemptKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Bill => Self::Bill,
+            Kind::Cancel => Self::Cancel,
+        }
+    }
+}
+
+/// The use of a nonce by a block. Each block uses one, so nonces number the blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Used {
+    /// By this transaction.
+    By { tx: TxId, succeeded: bool },
+    /// By no transaction: an authorization of EIP-7702.
+    UpByNone,
+}
+
+/// A batch in the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Batch {
+    pub(crate) position: u8,
+    pub(crate) charges: Subscriptions,
+    pub(crate) first: TxId,
+    /// The other attempts, oldest first.
+    pub(crate) later: Vec<TxId>,
+    pub(crate) state: BatchState,
+    /// The claims that it holds.
+    pub(crate) held: Subscriptions,
+    /// The claims that pass to it when another batch lets them go.
+    pub(crate) waiting: Subscriptions,
+    /// True if it was learnt from the chain.
+    pub(crate) learnt: bool,
+}
+
+impl Batch {
+    /// The attempts, oldest first.
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = TxId> + '_ {
+        std::iter::once(self.first).chain(self.later.iter().copied())
+    }
+
+    pub(crate) fn newest(&self) -> TxId {
+        self.later.last().copied().unwrap_or(self.first)
+    }
+
+    pub(crate) fn has(&self, tx: TxId) -> bool {
+        self.attempts().any(|attempt| attempt == tx)
+    }
+}
+
+/// The journal: what a crash leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Journal {
+    /// Every position below this is known.
+    pub(crate) next: u8,
+    pub(crate) batches: Vec<Batch>,
+    /// True if the lane may have forgotten something.
+    pub(crate) in_doubt: bool,
+    /// A place that was used up by no transaction; no person has said more.
+    pub(crate) used_up: Option<u8>,
+}
+
+impl Journal {
+    pub(crate) fn held(&self) -> Subscriptions {
+        self.batches.iter().fold(Subscriptions::NONE, |all, batch| all.and(batch.held))
+    }
+
+    pub(crate) fn open(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..).zip(&self.batches).filter(|(_, b)| b.state == BatchState::Open).map(|(at, _)| at)
+    }
+}
+
+/// The gate of the lane, as far as rulings depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum GateState {
+    #[default]
+    Opening,
+    Open,
+    Closed,
+}
+
+/// The setting that changes between two starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Setting {
+    /// Attempts that bid too little are replaced; a batch may be given up.
+    Replaces,
+    /// One batch, one transaction.
+    NeverReplaces,
+}
+
+/// The events that are still to come, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Budget {
+    /// The transactions that are signed.
+    pub transactions: u8,
+    /// The ends of the process without warning.
+    pub crashes: u8,
+    /// The copies of the journal that are made, and put back.
+    pub copies: u8,
+    /// The blocks that are undone.
+    pub reorganisations: u8,
+    /// The nonces that an authorization uses up.
+    pub authorizations: u8,
+    /// The changes of a setting.
+    pub changes: u8,
+}
+
+/// A state of the world.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    pub(crate) txs: Vec<Tx>,
+    pub(crate) blocks: Vec<Used>,
+    /// The blocks that cannot be undone.
+    pub(crate) final_blocks: u8,
+    /// The transactions that have left the process. Each can land as long as its nonce is free.
+    pub(crate) sent: BTreeSet<TxId>,
+    pub(crate) journal: Journal,
+    pub(crate) copy: Option<Journal>,
+    pub(crate) gate: GateState,
+    pub(crate) setting: Setting,
+    pub(crate) left: Budget,
+}
+
+impl World {
+    pub(crate) fn new(left: Budget) -> Self {
+        Self {
+            txs: vec![],
+            blocks: vec![],
+            final_blocks: 0,
+            sent: BTreeSet::new(),
+            journal: Journal::default(),
+            copy: None,
+            gate: GateState::Opening,
+            setting: Setting::Replaces,
+            left,
+        }
+    }
+
+    pub(crate) fn tx(&self, id: TxId) -> Option<&Tx> {
+        self.txs.get(usize::from(id.0))
+    }
+
+    pub(crate) fn height(&self) -> u8 {
+        u8::try_from(self.blocks.len()).unwrap_or(u8::MAX)
+    }
+
+    /// Signs a transaction, if the history has room for one more.
+    pub(crate) fn sign(&mut self, tx: Tx) -> Option<TxId> {
+        self.left.transactions = self.left.transactions.checked_sub(1)?;
+        let id = TxId(u8::try_from(self.txs.len()).ok()?);
+        self.txs.push(tx);
+        Some(id)
+    }
+
+    /// The number of blocks in which this subscription is charged.
+    pub(crate) fn times_charged(&self, one: Subscriptions) -> usize {
+        let charges = |used: &&Used| match used {
+            Used::By { tx, succeeded: true } => {
+                self.tx(*tx).is_some_and(|tx| !tx.charges.among(one).is_none())
+            }
+            Used::By { succeeded: false, .. } | Used::UpByNone => false,
+        };
+        self.blocks.iter().filter(charges).count()
+    }
+}
