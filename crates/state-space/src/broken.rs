@@ -13,8 +13,6 @@ pub enum BrokenRule {
     AbsenceProves,
     /// A transaction that takes a place before its block is final ends the batch.
     IncludedIsFinal,
-    /// The bytes go out before the commit, which then fails.
-    SentBeforeCommit,
     /// A send that nobody confirmed frees the claims.
     SendErrorFrees,
     /// Claims are free as soon as a cancel is sent.

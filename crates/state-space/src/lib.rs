@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod broken;
+mod gate;
 mod signer;
 mod space;
 mod testimony;

@@ -5,10 +5,10 @@ use super::testimony::Nodes;
 use super::world::{Batch, GateState, Kind, Setting, Subscriptions, Tx, TxId, World};
 use alloy::primitives::{Address, B256, U256};
 use billing::{
-    AccountView, Again, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, ChargeKey,
-    ChargeTerms, Closed, Execution, FeeStanding, Foreign, ForeignEffect, Gate, Item, ItemOutcome,
-    LaneView, Memory, NonceView, Period, Place, PlanId, PoolView, PoolsAsked, Rules, Ruling,
-    Sighting, Signed, Slot, Step, SubscribeId, Unsettled, UserHash, Verdict, next_step, rule,
+    Again, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms,
+    Execution, FeeStanding, Foreign, ForeignEffect, Item, ItemOutcome, Memory, Period, Place,
+    PlanId, Rules, Sighting, Signed, Slot, Step, SubscribeId, Unsettled, UserHash, Verdict,
+    next_step,
 };
 use chain::evm::conclude::{NonceFate, Taker, conclude};
 use std::sync::Arc;
@@ -36,11 +36,11 @@ pub(crate) struct Signer<'a> {
 }
 
 impl Signer<'_> {
-    fn has_broken(&self, rule: BrokenRule) -> bool {
+    pub(crate) fn has_broken(&self, rule: BrokenRule) -> bool {
         self.broken == Some(rule)
     }
 
-    fn quorum(&self) -> usize {
+    pub(crate) fn quorum(&self) -> usize {
         if self.has_broken(BrokenRule::OneNodeQuorum) { 1 } else { QUORUM }
     }
 
@@ -54,10 +54,6 @@ impl Signer<'_> {
         }
         let position = self.world.journal.next;
         let tx = self.world.sign(Tx { nonce: position, kind: Kind::Bill, charges })?;
-        if self.has_broken(BrokenRule::SentBeforeCommit) {
-            self.world.sent.insert(tx);
-            return Some(());
-        }
         self.world.journal.next = position.saturating_add(1);
         self.world.journal.batches.push(Batch {
             position,
@@ -151,7 +147,7 @@ impl Signer<'_> {
     }
 
     /// The effect of a transaction that is not in the journal: its input tells which it is.
-    fn effect(&self, taker: &Taker) -> ForeignEffect {
+    pub(crate) fn effect(&self, taker: &Taker) -> ForeignEffect {
         let input = taker.call.as_ref().and_then(|call| call.input.first().copied());
         let tx = input.and_then(|id| self.world.tx(TxId(id)));
         match tx.filter(|tx| tx.kind == Kind::Bill) {
@@ -252,7 +248,7 @@ impl Signer<'_> {
     }
 
     /// Takes in what a transaction did that the journal does not know.
-    fn adopt(&mut self, position: u8, hash: B256, effect: &ForeignEffect) {
+    pub(crate) fn adopt(&mut self, position: u8, hash: B256, effect: &ForeignEffect) {
         let tx = TxId::of(hash);
         let known = self.world.journal.batches.iter().any(|batch| batch.has(tx));
         let ForeignEffect::Billed { execution, .. } = effect else { return };
@@ -275,106 +271,6 @@ impl Signer<'_> {
             waiting: charged.among(elsewhere),
             learnt: true,
         });
-    }
-
-    /// Brings the gate to where it belongs after a look.
-    fn rule_gate(&mut self) {
-        let Some((mined, finalized)) = self.agreed_counts() else { return };
-        let mut view = LaneView {
-            signer: Address::ZERO,
-            gate: gate(self.world.gate),
-            next: u64::from(self.world.journal.next),
-            in_doubt: self.world.journal.in_doubt,
-            undecided: self.world.journal.open().count(),
-            account: AccountView::Nonces(NonceView { mined, finalized }),
-            pools: PoolView::NotAsked,
-            learnt: false,
-            opaque: None,
-            used_up: self.world.journal.used_up.map(u64::from),
-        };
-        loop {
-            match rule(&view) {
-                Ruling::Open => {
-                    self.world.journal.in_doubt = false;
-                    self.world.gate = GateState::Open;
-                    return;
-                }
-                Ruling::Closed(_) => {
-                    self.world.gate = GateState::Closed;
-                    return;
-                }
-                Ruling::LearnPositions { from, to, .. } => {
-                    self.learn(from, to);
-                    view.next = u64::from(self.world.journal.next);
-                    view.learnt = true;
-                    view.used_up = self.world.journal.used_up.map(u64::from);
-                }
-                Ruling::AskPools(whose) => {
-                    view.pools = PoolView::Count(self.pool_count(whose), vec![]);
-                }
-                Ruling::ReadBlocks { .. } | Ruling::LearnFound => return,
-            }
-        }
-    }
-
-    /// The nonces in blocks and in final ones: the highest that as many nodes reach as have to agree.
-    fn agreed_counts(&self) -> Option<(u64, u64)> {
-        let told: Vec<(u8, u8)> = self.nodes.counts(self.world).into_iter().flatten().collect();
-        let reached = |of: fn(&(u8, u8)) -> u8| {
-            let mut counts: Vec<u8> = told.iter().map(of).collect();
-            counts.sort_unstable_by(|a, b| b.cmp(a));
-            counts.get(self.quorum().checked_sub(1)?).map(|count| u64::from(*count))
-        };
-        Some((reached(|told| told.0)?, reached(|told| told.1)?))
-    }
-
-    fn pool_count(&self, whose: PoolsAsked) -> u64 {
-        if self.has_broken(BrokenRule::PoolsAreNotAsked) {
-            return 0;
-        }
-        let told: Vec<u8> = self.nodes.pools(self.world).into_iter().flatten().collect();
-        let denied = |count: u8| {
-            whose == PoolsAsked::Undenied
-                && told.iter().filter(|other| **other < count).count() >= self.quorum()
-        };
-        let counts = told.iter().copied().filter(|count| !denied(*count));
-        u64::from(counts.max().unwrap_or(0))
-    }
-
-    /// Learns who took the positions that the journal does not know, up to the first that is not told alike.
-    fn learn(&mut self, from: u64, to: u64) {
-        for position in from..to {
-            let Ok(place) = u8::try_from(position) else { return };
-            let said = self.nodes.testify(self.world, place, &[]);
-            match conclude(position, &[], &said, self.quorum()).fate {
-                NonceFate::Foreign(taker) => {
-                    if !self.has_broken(BrokenRule::UnknownPositionsAreSkipped) {
-                        self.adopt(place, taker.hash, &self.effect(&taker));
-                    }
-                }
-                NonceFate::UsedUp(_) => {
-                    self.world.journal.used_up = Some(place);
-                    return;
-                }
-                NonceFate::Absent
-                | NonceFate::Included
-                | NonceFate::Shown
-                | NonceFate::Ours(_)
-                | NonceFate::Unwitnessed
-                | NonceFate::Unrecorded
-                | NonceFate::Unclear
-                | NonceFate::Disputed => return,
-            }
-            self.world.journal.next = place.saturating_add(1);
-        }
-    }
-}
-
-fn gate(state: GateState) -> Gate {
-    match state {
-        GateState::Opening => Gate::Opening,
-        GateState::Open => Gate::Open,
-        GateState::Closed => Gate::Closed(Closed::OpenBatchesFirst),
     }
 }
 

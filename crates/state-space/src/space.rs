@@ -5,7 +5,7 @@ use super::signer::{Mood, Signer};
 pub use super::testimony::Pools;
 use super::testimony::{Nodes, Word};
 pub use super::world::Budget;
-use super::world::{Batch, GateState, Kind, Setting, Subscriptions, TxId, Used, World};
+use super::world::{Batch, Ending, GateState, Kind, Setting, Subscriptions, TxId, Used, World};
 use billing::BatchState;
 use stateright::{Model, Property};
 use strum::IntoEnumIterator as _;
@@ -83,7 +83,7 @@ pub struct Look {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Landing {
     tx: TxId,
-    succeeds: bool,
+    ending: Ending,
 }
 
 /// The mark beside the journal when a copy is put back.
@@ -112,7 +112,8 @@ impl Model for Space {
             }
         }
         for tx in &world.sent {
-            let landings = [true, false].map(|succeeds| Landing { tx: *tx, succeeds });
+            let endings = [Ending::Succeeded, Ending::Reverted];
+            let landings = endings.map(|ending| Landing { tx: *tx, ending });
             events.extend(landings.map(Event::Landed));
         }
         events.extend([
@@ -176,40 +177,38 @@ impl Space {
             Event::Asked(wanted) => {
                 let wanted = wanted.subscriptions();
                 self.signer(world, 0, Word::Honest).bill(wanted)?;
-                if self.broken == Some(BrokenRule::SentBeforeCommit) {
-                    world.gate = GateState::Opening;
-                }
             }
             Event::Delivered(at) => self.signer(world, 0, Word::Honest).deliver(at)?,
             Event::Looked(Look { lag, word, mood }) => self.signer(world, lag, word).look(mood),
-            Event::Landed(Landing { tx, succeeds: succeeded }) => {
+            Event::Landed(Landing { tx, ending }) => {
                 let landing = *world.tx(tx)?;
                 let can = landing.nonce == world.height();
-                can.then(|| world.blocks.push(Used::By { tx, succeeded }))?;
+                can.then(|| world.blocks.push(Used::By { tx, ending }))?;
             }
             Event::Finalized => {
                 let more = world.final_blocks < world.height();
                 more.then(|| world.final_blocks = world.final_blocks.saturating_add(1))?;
             }
             Event::Undone => {
-                let revocable = world.final_blocks < world.height();
-                spend(&mut world.left.reorganisations, revocable)?;
+                (world.final_blocks < world.height()).then_some(())?;
+                spend(&mut world.left.reorganisations)?;
                 world.blocks.pop()?;
             }
             Event::UsedUp => {
-                spend(&mut world.left.authorizations, true)?;
+                spend(&mut world.left.authorizations)?;
                 world.blocks.push(Used::UpByNone);
             }
             Event::Crashed => {
-                spend(&mut world.left.crashes, true)?;
+                spend(&mut world.left.crashes)?;
                 world.gate = GateState::Opening;
             }
             Event::Reconfigured => {
-                spend(&mut world.left.changes, true)?;
+                spend(&mut world.left.changes)?;
                 (world.gate, world.setting) = (GateState::Opening, Setting::NeverReplaces);
             }
             Event::Copied => {
-                spend(&mut world.left.copies, world.copy.is_none())?;
+                world.copy.is_none().then_some(())?;
+                spend(&mut world.left.copies)?;
                 world.copy = Some(world.journal.clone());
             }
             Event::PutBack(mark) => self.put_back(world, mark)?,
@@ -238,9 +237,9 @@ impl Space {
     }
 }
 
-/// Takes one from what is left of an event, if it can happen.
-fn spend(left: &mut u8, can: bool) -> Option<()> {
-    *left = left.checked_sub(1).filter(|_| can)?;
+/// Takes one from what is left of an event.
+fn spend(left: &mut u8) -> Option<()> {
+    *left = left.checked_sub(1)?;
     Some(())
 }
 
@@ -252,8 +251,10 @@ fn ended_truly(world: &World, batch: &Batch) -> bool {
     let bills = |tx: &TxId| world.tx(*tx).is_some_and(|tx| tx.kind == Kind::Bill);
     match (batch.state, used) {
         (BatchState::Open, _) | (BatchState::Usurped, Some(Used::UpByNone)) => true,
-        (BatchState::Charged, Some(Used::By { tx, succeeded: true }))
-        | (BatchState::Reverted, Some(Used::By { tx, succeeded: false })) => ours(tx) && bills(tx),
+        (BatchState::Charged, Some(Used::By { tx, ending: Ending::Succeeded }))
+        | (BatchState::Reverted, Some(Used::By { tx, ending: Ending::Reverted })) => {
+            ours(tx) && bills(tx)
+        }
         (BatchState::Cancelled, Some(Used::By { tx, .. })) => ours(tx) && !bills(tx),
         (BatchState::Usurped, Some(Used::By { tx, .. })) => !ours(tx),
         _ => false,

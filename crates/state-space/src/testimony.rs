@@ -1,6 +1,6 @@
 //! The words of three nodes: one is honest and up to date, one is honest and may lag, one may lie.
 
-use super::world::{TxId, Used, World};
+use super::world::{Ending, TxId, Used, World};
 use alloy::primitives::{Address, B256, Bytes};
 use chain::evm::conclude::{Block, EvmTestimony, Identified, Receipt, TxCall};
 use strum::EnumIter;
@@ -78,8 +78,8 @@ impl Nodes {
                 settled: Some(0),
                 ..EvmTestimony::default()
             },
-            Word::Charged => landed(world, position, attempts.last().copied(), true),
-            Word::Reverted => landed(world, position, attempts.last().copied(), false),
+            Word::Charged => landed(world, position, attempts.last().copied(), Ending::Succeeded),
+            Word::Reverted => landed(world, position, attempts.last().copied(), Ending::Reverted),
             Word::Foreign => foreign(world, position),
             Word::UsedUp => EvmTestimony {
                 identified: [(u64::from(position), Identified::Nobody(block(world, position)))]
@@ -149,10 +149,10 @@ fn honest(world: &World, view: View, position: u8, attempts: &[TxId]) -> EvmTest
         let Some(used) = world.blocks.get(usize::from(nonce)) else { continue };
         let here = nonce == position && nonce < view.finals;
         match *used {
-            Used::By { tx, succeeded } => {
+            Used::By { tx, ending } => {
                 let ours = attempts.contains(&tx);
                 if ours || here {
-                    testimony.show(tx.hash(), block(world, nonce), succeeded);
+                    testimony.show(tx.hash(), block(world, nonce), ending);
                 }
                 if here && !ours {
                     testimony.name(position, tx.hash(), tx.0);
@@ -180,17 +180,17 @@ fn boasting(world: &World, position: u8) -> EvmTestimony {
     }
 }
 
-fn landed(world: &World, position: u8, newest: Option<TxId>, succeeded: bool) -> EvmTestimony {
+fn landed(world: &World, position: u8, newest: Option<TxId>, ending: Ending) -> EvmTestimony {
     let mut testimony = boasting(world, position);
     if let Some(tx) = newest {
-        testimony.show(tx.hash(), block(world, position), succeeded);
+        testimony.show(tx.hash(), block(world, position), ending);
     }
     testimony
 }
 
 fn foreign(world: &World, position: u8) -> EvmTestimony {
     let mut testimony = boasting(world, position);
-    testimony.show(MADE_UP, block(world, position), true);
+    testimony.show(MADE_UP, block(world, position), Ending::Succeeded);
     testimony.name(position, MADE_UP, u8::MAX);
     testimony
 }
@@ -198,8 +198,8 @@ fn foreign(world: &World, position: u8) -> EvmTestimony {
 /// The block that uses this nonce, or would.
 fn block(world: &World, nonce: u8) -> Block {
     let content = match world.blocks.get(usize::from(nonce)) {
-        Some(Used::By { tx, succeeded: true }) => tx.0.wrapping_add(10),
-        Some(Used::By { tx, succeeded: false }) => tx.0.wrapping_add(100),
+        Some(Used::By { tx, ending: Ending::Succeeded }) => tx.0.wrapping_add(10),
+        Some(Used::By { tx, ending: Ending::Reverted }) => tx.0.wrapping_add(100),
         Some(Used::UpByNone) => 1,
         None => 0,
     };
@@ -211,14 +211,15 @@ fn block(world: &World, nonce: u8) -> Block {
 /// Adds to a testimony.
 trait Testify {
     /// The node shows this transaction in this block.
-    fn show(&mut self, hash: B256, block: Block, succeeded: bool);
+    fn show(&mut self, hash: B256, block: Block, ending: Ending);
     /// The node names this transaction as the one that took the place; `input` tells which it is.
     fn name(&mut self, position: u8, hash: B256, input: u8);
 }
 
 impl Testify for EvmTestimony {
-    fn show(&mut self, hash: B256, block: Block, succeeded: bool) {
+    fn show(&mut self, hash: B256, block: Block, ending: Ending) {
         let (number, block_hash) = (block.number, block.hash);
+        let succeeded = ending == Ending::Succeeded;
         let receipt = Receipt { block: number, block_hash, succeeded, logs: vec![] };
         self.receipts.insert(hash, receipt);
         self.canonical.insert(number, block);

@@ -74,11 +74,18 @@ impl From<Kind> for AttemptKind {
     }
 }
 
+/// The end of a transaction in its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Ending {
+    Succeeded,
+    Reverted,
+}
+
 /// The use of a nonce by a block. Each block uses one, so nonces number the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Used {
     /// By this transaction.
-    By { tx: TxId, succeeded: bool },
+    By { tx: TxId, ending: Ending },
     /// By no transaction: an authorization of EIP-7702.
     UpByNone,
 }
@@ -222,10 +229,10 @@ impl World {
     /// The number of blocks in which this subscription is charged.
     pub(crate) fn times_charged(&self, one: Subscriptions) -> usize {
         let charges = |used: &&Used| match used {
-            Used::By { tx, succeeded: true } => {
+            Used::By { tx, ending: Ending::Succeeded } => {
                 self.tx(*tx).is_some_and(|tx| !tx.charges.among(one).is_none())
             }
-            Used::By { succeeded: false, .. } | Used::UpByNone => false,
+            Used::By { ending: Ending::Reverted, .. } | Used::UpByNone => false,
         };
         self.blocks.iter().filter(charges).count()
     }

@@ -51,7 +51,7 @@ async fn a_restart_refuses_nobody_and_every_request_is_answered_once(family: Fam
                 waits.push(billed(&scheduler, &body).await);
                 tokio::time::sleep(Duration::from_millis(150)).await;
             }
-            waits
+            (caller, waits)
         });
     }
     let mut gaps = Vec::new();
@@ -65,10 +65,10 @@ async fn a_restart_refuses_nobody_and_every_request_is_answered_once(family: Fam
     over.store(true, Ordering::Relaxed);
     let of_callers = callers.join_all().await;
     let mut paid = [0; CALLERS * EACH];
-    for (caller, waits) in of_callers.iter().enumerate() {
-        paid[caller..].iter_mut().step_by(CALLERS).take(waits.len()).for_each(|times| *times = 1);
+    for (caller, waits) in &of_callers {
+        paid[*caller..].iter_mut().step_by(CALLERS).take(waits.len()).for_each(|times| *times = 1);
     }
-    let waits: Vec<_> = of_callers.into_iter().flatten().collect();
+    let waits: Vec<_> = of_callers.into_iter().flat_map(|(_, waits)| waits).collect();
     for gap in &gaps {
         let during = waits.iter().filter(|wait| gap.contains(&wait.start));
         let longest = during.map(|wait| wait.end - wait.start).max();
