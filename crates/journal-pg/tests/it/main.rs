@@ -16,6 +16,7 @@ mod migrating;
 mod moving;
 mod plans;
 mod pooled;
+mod rights;
 mod role;
 mod standing_by;
 mod trips;
