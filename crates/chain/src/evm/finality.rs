@@ -113,12 +113,12 @@ impl FinalState {
 
     /// Returns the nonce at the final block that as many nodes bear out as have to agree, asked by number: a node
     /// that lags behind then errs instead of answering from the past. A node that has dropped the state of that
-    /// block tells what it counted at an earlier final one ([`Milestones`]). A nonce that was final once stays so;
+    /// block tells what it counted at an earlier final one ([`MilestoneCounts`]). A nonce that was final once stays so;
     /// where too few answer, no new nonce is final.
     /// Nothing is asked where `mined`, the highest that enough nodes tell of the newest block, is what was final
     /// before: the nonce cannot be less at a block between the two, nor more.
     ///
-    /// [`Milestones`]: super::milestones::Milestones
+    /// [`MilestoneCounts`]: super::milestones::MilestoneCounts
     pub(super) async fn finalized_nonce(
         &self,
         final_block: u64,
