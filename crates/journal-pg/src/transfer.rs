@@ -170,7 +170,7 @@ fn fill_file(
     }
     session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
     let original = audited(&session, watch)?;
-    // Nobody else copies this journal meanwhile, so a part that is there is left of a copy that was cut off.
+    // One copy is made at a time, so a part that is there is left of a copy that was cut off.
     let made = place.begin().map_err(|e| Lost::Unfit(e.to_string()))?;
     let file = made.connection();
     file.execute_batch("BEGIN; PRAGMA defer_foreign_keys = ON").map_err(SqlError::from)?;

@@ -1,4 +1,4 @@
-//! What is read of a real journal, in a file or on the server that tests/postgres.sh starts.
+//! The read models of a real journal, in a file or on the server that tests/postgres.sh starts.
 
 mod feeding;
 mod ledgering;

@@ -148,7 +148,7 @@ impl BlockReader {
         self.fleet.agreed(ABOUT, told).await.ok()
     }
 
-    /// Nobody has signed block 0: it is known by its id.
+    /// Block 0 has no signature: it is known by its id.
     async fn header_or_genesis(&self, node: NodeId, number: u64) -> Option<TronBlock> {
         if number == 0 {
             return self.api(node).block(Side::Solidity, Some(0)).await.ok().flatten();

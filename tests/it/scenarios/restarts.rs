@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 on_both_families![a_restart_refuses_nobody_and_every_request_is_answered_once];
 
-/// How many ask at the same time, and how many subscribers each of them has: more than a caller bills before the last
+/// The number of callers at the same time, and of subscribers of each: more than a caller bills before the last
 /// restart is over.
 const CALLERS: usize = 4;
 const EACH: usize = 40;

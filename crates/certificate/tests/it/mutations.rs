@@ -1,4 +1,4 @@
-//! Whatever is altered in a certificate, both verifiers refuse it: a byte by accident, or a field by somebody who makes
+//! Both verifiers refuse an altered certificate: a byte by accident, or a field by somebody who makes
 //! the digest anew.
 
 use crate::made::{of_evm, of_tvm};

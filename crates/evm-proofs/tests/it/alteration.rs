@@ -1,4 +1,4 @@
-//! Whatever is altered in a block on its way, it is noticed, and the step that failed is named.
+//! Every alteration of a block on its way is noticed, and the step that failed is named.
 
 use crate::made::{Answers, block, made};
 use evm_proofs::block::ProvenBlock;

@@ -132,7 +132,7 @@ fn answers(mut server: UnixStream, mut client: TcpStream, Ears { deaf, held }: &
     client.shutdown(Shutdown::Both).ok();
 }
 
-/// What a server hears of the client's questions.
+/// The part of the client's questions that a server hears.
 struct Mouth {
     ears: Arc<Ears>,
     fates: Arc<Mutex<Option<Fate>>>,

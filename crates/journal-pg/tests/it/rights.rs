@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// What a statement changes: a column of a table, or rows that it takes away.
+/// A change that a statement makes: of a column of a table, or of rows that are taken away.
 type Change = (String, Option<String>);
 
 /// Renaming a network is for files alone (docs/postgres.md).

@@ -50,7 +50,7 @@ pub(crate) enum OutcomeWord {
     Charged,
     /// Not charged, for a reason.
     Failed,
-    /// Nobody can tell.
+    /// The outcome cannot be told.
     Unproven,
     /// Not charged, because the batch charged nobody.
     Released,

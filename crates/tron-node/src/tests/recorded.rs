@@ -30,7 +30,7 @@ pub(crate) fn recorded(file: &str) -> Value {
 pub(crate) struct Exchange {
     pub(crate) place: String,
     pub(crate) path: String,
-    /// What was asked.
+    /// The question.
     pub(crate) asked: Value,
     pub(crate) status: u16,
     /// The answer as it was sent.
@@ -86,7 +86,7 @@ fn exchange(file: &str, at: usize, step: &Value) -> Option<Exchange> {
 pub(crate) struct Double {
     pub(crate) answers: parking_lot::Mutex<HashMap<String, (u16, String)>>,
     pub(crate) headers: parking_lot::Mutex<Vec<(&'static str, String)>>,
-    /// What it was asked: path and body.
+    /// The questions that it was asked: path and body.
     pub(crate) asked: parking_lot::Mutex<Vec<(String, Value)>>,
     /// The API keys that came with it.
     pub(crate) keys: parking_lot::Mutex<Vec<Option<String>>>,

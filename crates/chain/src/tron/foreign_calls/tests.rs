@@ -56,7 +56,7 @@ fn what_succeeded_without_logs_may_have_charged_somebody_through_whatever_contra
     );
 }
 
-/// What we sign.
+/// The call that we sign.
 fn raw(owner: Address) -> Raw {
     let unsigned = Unsigned {
         owner,
