@@ -19,6 +19,7 @@ mod copying;
 mod exchanging;
 mod naming;
 mod opening;
+mod pages;
 mod passing;
 mod pausing;
 mod resolving;
@@ -31,10 +32,10 @@ mod versions;
 
 use alloy::primitives::{Address, B256, U256};
 use billing::{
-    Attempt, AttemptKind, BatchId, BatchState, BlockRef, CallEnding, ChargeTerms, Claim,
+    Attempt, AttemptKind, BatchId, BatchState, BlockRef, CallEnding, ChargeKey, ChargeTerms, Claim,
     ClaimState, Execution, Family, ForeignEffect, ForeignTx, InBlocks, Item, ItemOutcome, Landed,
     NamedRequest, Period, PeriodNaming, PlanId, PlatformChainId, Signed, Slot, Subject,
-    SubscribeId, TakenAsTold, TxRecord, Verdict,
+    SubscribeId, TakenAsTold, TxRecord, UserHash, Verdict,
 };
 use config::JournalConfig;
 use journal::sql::{Database, SqlResult};
