@@ -82,6 +82,10 @@ pub fn dispatch(chain: &mut Chain<Evm>, method: &str, args: Args) -> Answer {
         "eth_getTransactionByHash"
         | "eth_getTransactionReceipt"
         | "eth_getTransactionBySenderAndNonce" => transaction(chain, method, args),
+        "txpool_contentFrom" => {
+            let (who,): (Address,) = args.read(1)?;
+            Ok(pool::content(chain, &who))
+        }
         _ => node(chain, method),
     }
 }

@@ -8,8 +8,8 @@ mod taker_search;
 pub use block::{Block, Identified, TxCall};
 pub use facts::{EvmNodeFacts, Ways};
 pub use questions::{
-    Call, ETH_CALL, EvmAsker, FullBlock, Header, JsonReceipt, Tips, Transaction, View, balance,
-    by_nonce, call, code, estimate_gas, full_block, gas_price, header, median_tip, nonce, nonce_at,
-    quantity, receipt, tips,
+    Call, ETH_CALL, EvmAsker, FullBlock, Header, JsonReceipt, PoolContent, Tips, Transaction, View,
+    balance, by_nonce, call, code, estimate_gas, full_block, gas_price, header, median_tip, nonce,
+    nonce_at, pool_content, quantity, receipt, tips,
 };
 pub use taker_search::{Archive, first_above};

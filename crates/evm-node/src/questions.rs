@@ -8,7 +8,9 @@ use alloy::consensus::constants::EMPTY_ROOT_HASH;
 use alloy::primitives::{Address, B256, Bytes, Log, U64, U128, U256};
 use node::{AskError, Fault, JsonRpc};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Named here because an aggregate asks it in its own way.
 pub const ETH_CALL: &str = "eth_call";
@@ -159,6 +161,28 @@ pub async fn nonce(rpc: EvmAsker<'_>, who: Address, block: &str) -> Result<u64, 
 /// past.
 pub async fn nonce_at(rpc: EvmAsker<'_>, who: Address, block: u64) -> Result<u64, AskError> {
     nonce(rpc, who, &quantity(block)).await
+}
+
+/// The transactions of an account that wait in a pool, as a node tells them.
+#[derive(Debug, Deserialize)]
+pub struct PoolContent {
+    #[serde(default)]
+    pending: BTreeMap<String, Box<RawValue>>,
+    #[serde(default)]
+    queued: BTreeMap<String, Box<RawValue>>,
+}
+
+impl PoolContent {
+    /// Returns all of them: without a gap, and behind one.
+    pub fn transactions(&self) -> impl Iterator<Item = &RawValue> {
+        self.pending.values().chain(self.queued.values()).map(AsRef::as_ref)
+    }
+}
+
+/// The transactions of `who` that wait in the node's pool, also those behind a gap, which no count shows. Many nodes do
+/// not tell. geth: internal/ethapi/api.go, `TxPoolAPI.ContentFrom`.
+pub async fn pool_content(rpc: EvmAsker<'_>, who: Address) -> Result<PoolContent, AskError> {
+    rpc.ask("txpool_contentFrom", json!([who])).await
 }
 
 /// The balance of an account, wei.

@@ -26,6 +26,13 @@ impl ProvenTransaction {
         (envelope.encoded_2718() == bytes).then(|| Self { hash: keccak256(bytes), envelope })
     }
 
+    /// The transaction that a node tells; none if its form is unknown. The fields alone count: the sender and the hash
+    /// are computed.
+    pub fn of_answer(told: &RawValue) -> Option<Self> {
+        let (_, envelope) = read(0, told.get()).ok()?;
+        Some(Self { hash: keccak256(envelope.encoded_2718()), envelope })
+    }
+
     /// Its hash.
     pub fn hash(&self) -> B256 {
         self.hash

@@ -133,9 +133,14 @@ fn evm_mistaken(
     let name = Side::Evm.name();
     let of_pools =
         question.name == "eth_getTransactionCount" && question.body.contains("\"pending\"");
+    let content = question.name == "txpool_contentFrom";
     let silent = world.breaks(Mutant::SilenceOfPools);
-    if of_pools && (silent || (world.is_liar(question.at) && world.fault(name, Fault::SecretPool)))
+    if (of_pools || content)
+        && (silent || (world.is_liar(question.at) && world.fault(name, Fault::SecretPool)))
     {
+        if content {
+            return Some(rpc_error(question, "the method is not available"));
+        }
         let mut asked = question.json.clone();
         asked["params"][1] = json!("latest");
         return eth::respond_to(&world.evm.members[number], asked);

@@ -3,8 +3,10 @@
 use super::access::Access;
 use crate::{ChainError, MostSent, OddAnswer, Unanswered};
 use ::node::{NodeId, reached_by, undenied};
+use alloy::consensus::Transaction as _;
 use evm_node as node;
 use evm_node::first_above;
+use evm_proofs::transactions::ProvenTransaction;
 use futures_util::future::join_all;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,10 +27,30 @@ impl Nonces {
         join_all(asked).await
     }
 
+    /// Returns the nonce after the highest of the account's transactions in the pool of each fit node that tells its
+    /// content. A node counts what waits up to the first gap alone; what waits behind one can land as well. The account
+    /// has signed each, so nobody can deny any.
+    async fn signed_in_pools(&self) -> BTreeMap<NodeId, u64> {
+        let (fleet, me) = (&self.access.fleet, self.access.signer());
+        let asked = fleet.fit().into_iter().map(async |id| {
+            let content = node::pool_content(fleet.only(id), me).await.ok()?;
+            let read = content.transactions().filter_map(ProvenTransaction::of_answer);
+            let own = read.filter(|tx| self.may_land_here(tx) && tx.sender() == Some(me));
+            Some((id, own.map(|tx| tx.envelope().nonce()).max()?.checked_add(1)?))
+        });
+        join_all(asked).await.into_iter().flatten().collect()
+    }
+
+    /// Returns true if the transaction is one of this chain, or of every chain.
+    fn may_land_here(&self, tx: &ProvenTransaction) -> bool {
+        tx.envelope().chain_id().is_none_or(|id| id == self.access.config.eip155_id)
+    }
+
     /// Returns the highest nonce that a node knows of, what waits in its pool included, unless as many others deny
     /// it as have to agree. That nothing more waits is an absence: too few that tell so are no answer.
     pub(super) async fn undenied(&self) -> Result<MostSent, ChainError> {
-        let (mined, waiting) = tokio::join!(self.at("latest"), self.at("pending"));
+        let (mined, waiting, signed) =
+            tokio::join!(self.at("latest"), self.at("pending"), self.signed_in_pools());
         let fleet = &self.access.fleet;
         let mined: BTreeMap<NodeId, u64> =
             mined.into_iter().filter_map(|(id, nonce)| Some((id, nonce.ok()?))).collect();
@@ -46,15 +68,18 @@ impl Nonces {
         let nonces = told.iter().map(|(_, nonce)| *nonce);
         let count =
             undenied(nonces, fleet.needed()).ok_or_else(|| failure.unwrap_or_else(too_few))?;
-        let knows = told.into_iter().filter(|(_, nonce)| *nonce >= count);
-        let told_by = knows.map(|(id, _)| fleet.label(id).to_owned()).collect();
+        let count = signed.values().copied().fold(count, u64::max);
+        let knows = told.into_iter().chain(signed).filter(|(_, nonce)| *nonce >= count);
+        let knows: BTreeSet<NodeId> = knows.map(|(id, _)| id).collect();
+        let told_by = knows.into_iter().map(|id| fleet.label(id).to_owned()).collect();
         Ok(MostSent { count, told_by })
     }
 
     /// Returns the highest nonce that any fit node knows of, its pool included, and the nodes that do. All of them
     /// have to tell: the one that does not may hold what the others have forgotten.
     pub(super) async fn highest(&self) -> Result<MostSent, ChainError> {
-        let (mined, waiting) = tokio::join!(self.at("latest"), self.at("pending"));
+        let (mined, waiting, signed) =
+            tokio::join!(self.at("latest"), self.at("pending"), self.signed_in_pools());
         let fleet = &self.access.fleet;
         let mut told = Vec::new();
         for (id, nonce) in mined.into_iter().chain(waiting) {
@@ -64,6 +89,7 @@ impl Nonces {
             })?;
             told.push((id, nonce));
         }
+        told.extend(signed);
         let count = told.iter().map(|(_, nonce)| *nonce).max().unwrap_or_default();
         let tellers: BTreeSet<NodeId> = told.iter().map(|(id, _)| *id).collect();
         if tellers.len() < fleet.needed() {

@@ -1,10 +1,13 @@
 //! `eth_sendRawTransaction`, and what the pool says no with.
 
 use super::jsonrpc::Error;
+use super::shapes;
 use crate::chain::{Chain, Family as _};
 use crate::evm::{Evm, Refusal, Tx, decode};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256, U256};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Takes the bytes of a signed transaction into the pool.
 pub fn send(chain: &mut Chain<Evm>, raw: &[u8]) -> Result<B256, Error> {
@@ -29,6 +32,15 @@ pub fn next_nonce(chain: &Chain<Evm>, who: &Address) -> u64 {
         next += u64::from(nonce == next);
     }
     next
+}
+
+/// What waits of `who`, as geth tells it: without a gap, and behind one.
+pub fn content(chain: &Chain<Evm>, who: &Address) -> Value {
+    let next = next_nonce(chain, who);
+    let own = chain.pool().iter().filter(|pending| pending.tx.signer() == *who);
+    let told = own.map(|pending| (pending.tx.nonce(), shapes::waits(&pending.tx)));
+    let (pending, queued): (BTreeMap<_, _>, _) = told.partition(|(nonce, _)| *nonce < next);
+    json!({ "pending": pending, "queued": queued })
 }
 
 /// The transaction that has this nonce of `who`: in the pool, or in a block.
