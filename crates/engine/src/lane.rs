@@ -236,8 +236,7 @@ impl Lane {
             Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => true,
             Gate::Opening | Gate::Closed(_) => false,
         };
-        let in_flight_is_over =
-            self.past.checks().in_flight_is_over(self.journal.found().left_ms());
+        let in_flight_is_over = self.past.checks().in_flight_is_over(self.past.left().left_ms);
         if !settled || !in_flight_is_over || self.last_error.get().is_some() {
             return Work::Busy;
         }
@@ -296,9 +295,9 @@ impl Lane {
     pub async fn resume(&self) -> Result<(), JournalError> {
         self.journal.bind(self.chain.binding(), self.journal.now_ms()).await?;
         let journal = self.journal.lane(self.id());
-        let LaneState { known_until_ms, open } = journal.take_up().await?;
+        let LaneState { known_until_ms, left, open } = journal.take_up().await?;
         self.account.set_doubt(known_until_ms);
-        self.past.begin(journal.known_until().await?);
+        self.past.begin(left);
         let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
         let past = journal.past(since_ms).await?;
         self.counts.lock().accepted_ms = past.accepted_ms;

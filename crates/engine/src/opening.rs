@@ -158,7 +158,7 @@ async fn begin(
 ) -> Result<Option<u64>, LaneError> {
     reconcile_new_lane(lane).await?;
     let by_blocks = |at_ms| lane.journal.found().by_blocks(at_ms);
-    let left_ms = lane.account.doubt().map(by_blocks).or_else(|| lane.journal.found().left_ms());
+    let left_ms = lane.account.doubt().map(by_blocks).or_else(|| lane.past.left().left_ms);
     let (left, sent) = match (lane.chain.history(), left_ms) {
         // Positions are ours alone: no chain knows them.
         (AccountHistory::Blocks(_), _) => (None, 0),

@@ -2,6 +2,7 @@
 //! an account's transactions. `billing::doubt` judges, `reconcile` carries its rulings out.
 
 use billing::PastChecks;
+use journal::LeftJournal;
 use parking_lot::Mutex;
 
 /// The check of an account's past, as far as this process has come with it.
@@ -12,20 +13,21 @@ pub(super) struct PastCheck {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct PastCheckState {
-    known_at_start_ms: Option<i64>,
+    left: LeftJournal,
     checks: PastChecks,
+    /// True if the end of the checks is written down.
+    noted: bool,
 }
 
 impl PastCheck {
-    /// Remembers until when the journal knew what the account did when this process began, Unix ms; none if it did
-    /// not know the lane.
-    pub(super) fn begin(&self, known_at_start_ms: Option<i64>) {
-        self.state.lock().known_at_start_ms = known_at_start_ms;
+    /// Remembers the journal as it was left by the last process that had reconciled the account.
+    pub(super) fn begin(&self, left: LeftJournal) {
+        self.state.lock().left = left;
     }
 
-    /// Until when the journal knew what the account did when this process began, Unix ms.
-    pub(super) fn known_at_start_ms(&self) -> Option<i64> {
-        self.state.lock().known_at_start_ms
+    /// Returns the journal as it was left, its time in Unix ms by the time of blocks.
+    pub(super) fn left(&self) -> LeftJournal {
+        self.state.lock().left
     }
 
     /// Returns the checks that are ended.
@@ -36,6 +38,18 @@ impl PastCheck {
     /// Keeps the checks that are ended.
     pub(super) fn keep(&self, checks: PastChecks) {
         self.state.lock().checks = checks;
+    }
+
+    /// Returns true if everything is checked, and that is not written down.
+    pub(super) fn is_to_be_noted(&self) -> bool {
+        let PastCheckState { left, checks, noted } = *self.state.lock();
+        let ended = checks.knew_all() && checks.in_flight_is_over(left.left_ms);
+        ended && !noted && left.left_ms.is_some()
+    }
+
+    /// It is written down that everything is checked.
+    pub(super) fn note(&self) {
+        self.state.lock().noted = true;
     }
 
     /// Nobody else signs with the key any more.

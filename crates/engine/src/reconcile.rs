@@ -64,13 +64,17 @@ pub(super) async fn reconcile(lane: &Lane) -> Result<Reconciled, LaneError> {
 
 /// The account before a look.
 fn view(lane: &Lane) -> PastView {
+                if lane.account.doubt().is_none() && lane.past.is_to_be_noted() {
+                    lane.journal.lane(lane.id()).reconciled().await?;
+                    lane.past.note();
+                }
     let journal = &lane.journal;
-    let now_ms = journal.now_ms();
+    let (now_ms, left) = (journal.now_ms(), lane.past.left());
     PastView {
         journal: JournalPast {
-            left_ms: journal.found().left_ms(),
-            was_closed: journal.found().was_closed(),
-            known_at_start_ms: lane.past.known_at_start_ms(),
+            left_ms: left.left_ms,
+            was_closed: left.was_closed,
+            known_at_start_ms: left.known_ms,
             clocks_ms: now_ms.saturating_sub(journal.found().by_blocks(now_ms)),
         },
         only_follows: !lane.settings.role.signs(),
@@ -152,7 +156,7 @@ async fn ask_unconfirmed(
 
 /// Puts a lane that the journal does not know in doubt if the journal may be a copy from before the lane.
 pub(super) async fn reconcile_new_lane(lane: &Lane) -> Result<(), LaneError> {
-    let Some(left_ms) = lane.journal.found().left_ms() else { return Ok(()) };
+    let Some(left_ms) = lane.past.left().left_ms else { return Ok(()) };
     let used_ms = last_used_ms(lane).await?;
     if lane.account.doubt().is_none() && new_lane_is_in_doubt(left_ms, used_ms) {
         let known_ms = left_ms;

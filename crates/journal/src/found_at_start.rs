@@ -1,6 +1,7 @@
 //! The state in which the start of a process found the journal.
 
 use crate::LaneId;
+use crate::tables::unreconciled::LeftJournal;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,11 +64,10 @@ impl FoundAtStart {
         self.findings.was_closed
     }
 
-    /// When the process before this one wrote its newest row, or began where it wrote none, in Unix ms by the time of
-    /// blocks, and no later: a copy that was put in place knows nothing of what came after it. None where there was no
-    /// such process.
-    pub fn left_ms(&self) -> Option<i64> {
-        self.findings.left_ms.map(|at_ms| self.by_blocks(at_ms))
+    /// When the process before this one wrote its newest row, or began where it wrote none, Unix ms of its machine: a
+    /// copy that was put in place knows nothing of what came after it. None where there was no such process.
+    pub fn left_at_ms(&self) -> Option<i64> {
+        self.findings.left_ms
     }
 
     /// The earliest time of blocks that a time of this machine can stand for, Unix ms.
@@ -80,14 +80,14 @@ impl FoundAtStart {
 #[derive(Debug, Default)]
 pub struct Begun {
     written: AtomicBool,
-    /// Lanes that were taken up from an old copy before that could be written.
-    doubted: Mutex<Vec<LaneId>>,
+    /// Lanes that were taken up before that could be written, and the journal as it was found for them.
+    taken_up: Mutex<Vec<(LaneId, LeftJournal)>>,
 }
 
 impl Begun {
     /// A start that is on disk already.
     pub fn written() -> Arc<Self> {
-        Arc::new(Self { written: AtomicBool::new(true), doubted: Mutex::default() })
+        Arc::new(Self { written: AtomicBool::new(true), taken_up: Mutex::default() })
     }
 
     /// Returns true if the start is on disk.
@@ -100,13 +100,13 @@ impl Begun {
         self.written.store(true, Ordering::Release);
     }
 
-    /// Has a lane put in doubt as soon as something can be written.
-    pub(crate) fn doubt(&self, lane: LaneId) {
-        self.doubted.lock().push(lane);
+    /// Has it written down that a lane was taken up, as soon as something can be written.
+    pub(crate) fn take_up(&self, lane: LaneId, left: LeftJournal) {
+        self.taken_up.lock().push((lane, left));
     }
 
-    /// The lanes to put in doubt with the start.
-    pub(crate) fn doubted(&self) -> Vec<LaneId> {
-        self.doubted.lock().clone()
+    /// The lanes that are written down with the start.
+    pub(crate) fn taken_up(&self) -> Vec<(LaneId, LeftJournal)> {
+        self.taken_up.lock().clone()
     }
 }

@@ -7,7 +7,8 @@ use crate::queue::WorkQueue;
 use crate::sql::Database;
 use crate::tables::doubts::LearntUpTo;
 use crate::tables::gas_notes::GasMoney;
-use crate::tables::{doubts, gas_notes, gate_notes, lane_past};
+use crate::tables::unreconciled::LeftJournal;
+use crate::tables::{doubts, gas_notes, gate_notes, lane_past, unreconciled};
 use crate::{Journal, JournalError};
 use billing::{Attempt, Slot};
 
@@ -23,6 +24,8 @@ pub struct LaneJournal<'j> {
 pub struct LaneState {
     /// Until when the journal knows the lane's acts, Unix ms of this machine. None: it knows all.
     pub known_until_ms: Option<i64>,
+    /// The journal as it was left, its time in Unix ms by the time of blocks.
+    pub left: LeftJournal,
     /// Every undecided batch, in the order of positions.
     pub open: Vec<Slot<Durable<Attempt>>>,
 }
@@ -58,22 +61,44 @@ impl<'j> LaneJournal<'j> {
 
     /// Takes up the lane as an earlier process left it.
     pub async fn take_up(self) -> Result<LaneState, JournalError> {
-        let (lane, found) = (self.lane, self.found());
-        let unwritten = found.is_old_copy() && !found.begun().is_written();
-        if unwritten {
-            found.begun().doubt(lane);
-        } else if found.is_old_copy() {
-            let include = move |conn: &dyn Database| doubts::include(conn, lane);
-            let included: Result<(), JournalError> = self.queue().write(include).await;
-            included?;
-        }
-        let left = move |conn: &dyn Database| {
-            let known = doubts::since(conn, lane)?;
-            let newest = || if unwritten { doubts::newest_row(conn).map(Some) } else { Ok(None) };
-            let known_until_ms = known.map_or_else(newest, |since| Ok(Some(since)))?;
-            Ok(LaneState { known_until_ms, open: rows::open_slots(conn, lane)? })
+        let (lane, found) = (self.lane, self.found().clone());
+        let left = {
+            let found = found.clone();
+            let left = self.queue().read(move |conn| unreconciled::left(conn, lane, &found));
+            left.await?
         };
-        self.queue().read(left).await
+        let (old_copy, unwritten) = (found.is_old_copy(), !found.begun().is_written());
+        if unwritten {
+            found.begun().take_up(lane, left);
+        } else {
+            let at_ms = self.journal.now_ms();
+            let take_up = move |conn: &dyn Database| {
+                if old_copy {
+                    doubts::include(conn, lane)?;
+                }
+                unreconciled::take_up(conn, lane, left, at_ms)
+            };
+            let taken_up: Result<(), JournalError> = self.queue().write(take_up).await;
+            taken_up?;
+        }
+        let state = move |conn: &dyn Database| {
+            let known = doubts::since(conn, lane)?;
+            let forgot = known.is_none() && old_copy && unwritten;
+            let newest = forgot.then(|| doubts::newest_row(conn)).transpose()?;
+            let left = LeftJournal { left_ms: left.left_ms.map(|ms| found.by_blocks(ms)), ..left };
+            Ok(LaneState {
+                known_until_ms: known.or(newest),
+                left,
+                open: rows::open_slots(conn, lane)?,
+            })
+        };
+        self.queue().read(state).await
+    }
+
+    /// Writes down that the journal knows everything that the lane's account did.
+    pub async fn reconciled(self) -> Result<(), JournalError> {
+        let (lane, at_ms) = (self.lane, self.journal.now_ms());
+        self.queue().write(move |conn| unreconciled::reconciled(conn, lane, at_ms)).await
     }
 
     /// Until when the journal knows for sure what the lane's account did, Unix ms; none before the lane is opened.

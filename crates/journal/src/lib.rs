@@ -59,6 +59,7 @@ pub use tables::doubts::LearntUpTo;
 pub use tables::gas_notes::GasMoney;
 pub use tables::known_lanes::KnownLane;
 pub use tables::renames::{NotRenamed, Renames, Renaming};
+pub use tables::unreconciled::LeftJournal;
 
 use alloy::primitives::B256;
 use billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};

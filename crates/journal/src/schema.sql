@@ -235,3 +235,4 @@ CREATE INDEX history_restored ON history (seq) WHERE event = 'restored';
 CREATE INDEX history_renamed ON history (seq) WHERE event = 'chain renamed';
 CREATE INDEX history_learnt ON history (event, seq)
     WHERE event IN ('lane opened', 'learnt what was forgotten');
+CREATE INDEX history_taken_up ON history (seq) WHERE event IN ('taken up', 'reconciled');

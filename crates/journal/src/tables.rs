@@ -10,3 +10,4 @@ pub(crate) mod pauses;
 pub(crate) mod profiles;
 pub(crate) mod renames;
 pub(crate) mod starts;
+pub(crate) mod unreconciled;

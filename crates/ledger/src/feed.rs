@@ -109,6 +109,8 @@ impl FeedKind {
             | HistoryEvent::PlaceTaken
             | HistoryEvent::LaneOpened
             | HistoryEvent::BlocksRead
+            | HistoryEvent::TakenUp
+            | HistoryEvent::Reconciled
             | HistoryEvent::ChainBound
             | HistoryEvent::Profile
             | HistoryEvent::Migrated

@@ -63,6 +63,8 @@ impl BatchAudit {
             | HistoryEvent::PlaceTaken
             | HistoryEvent::LaneOpened
             | HistoryEvent::Gate
+            | HistoryEvent::TakenUp
+            | HistoryEvent::Reconciled
             | HistoryEvent::Gas
             | HistoryEvent::Paused
             | HistoryEvent::Resumed

@@ -168,6 +168,8 @@ impl SmallTables {
             | HistoryEvent::ClaimsPassedOn
             | HistoryEvent::PlaceTaken
             | HistoryEvent::Gate
+            | HistoryEvent::TakenUp
+            | HistoryEvent::Reconciled
             | HistoryEvent::Gas
             | HistoryEvent::Profile
             | HistoryEvent::Imported

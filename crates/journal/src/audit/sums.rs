@@ -69,6 +69,8 @@ impl Sums {
             | HistoryEvent::PlaceTaken
             | HistoryEvent::LaneOpened
             | HistoryEvent::Gate
+            | HistoryEvent::TakenUp
+            | HistoryEvent::Reconciled
             | HistoryEvent::Gas
             | HistoryEvent::Paused
             | HistoryEvent::Resumed

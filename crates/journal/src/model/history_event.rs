@@ -46,6 +46,11 @@ pub enum HistoryEvent {
     /// Final blocks were read that tell what a lane has forgotten.
     #[strum(serialize = "blocks read")]
     BlocksRead,
+    /// A lane is to be reconciled with its chain, since another process has left the journal.
+    #[strum(serialize = "taken up")]
+    TakenUp,
+    /// The journal knows everything that the lane's account did.
+    Reconciled,
     /// Everything that a lane has forgotten is learnt.
     #[strum(serialize = "learnt what was forgotten")]
     LearntForgotten,

@@ -7,7 +7,7 @@ use crate::sql::{SqlError, SqlResult};
 use crate::sqlite::disk::Disk;
 use crate::sqlite::file_mark::HighWaterMark;
 use crate::sqlite::log_start;
-use crate::tables::doubts;
+use crate::tables::{doubts, unreconciled};
 use rusqlite::Connection;
 use std::sync::Arc;
 use tracing::{error, info, warn};
@@ -79,10 +79,11 @@ impl Start {
         if begins {
             log_start::begin_log(conn)?;
         }
-        if self.old_copy {
-            for lane in self.begun.doubted() {
+        for (lane, left) in self.begun.taken_up() {
+            if self.old_copy {
                 doubts::include(conn, lane)?;
             }
+            unreconciled::take_up(conn, lane, left, self.mark.now_ms())?;
         }
         self.mark.begin(conn, self.boot, !self.old_copy)
     }

@@ -64,36 +64,69 @@ async fn the_mark_of_a_journal_that_is_only_read_catches_up() {
     serving.await.unwrap();
 }
 
+/// When another process left the journal, Unix ms by the time of blocks.
+fn left_ms(journal: &Journal) -> Option<i64> {
+    let found = journal.found();
+    found.left_at_ms().map(|at_ms| found.by_blocks(at_ms))
+}
+
 /// So a copy of one that had written nothing when it was made is not taken for a journal that nobody has used.
 #[tokio::test]
 async fn a_journal_on_which_a_process_has_begun_is_not_new() {
     let room = Room::new();
     Journal::initialise(&config(&room).path).unwrap();
     let first = Journal::open(&config(&room)).unwrap();
-    assert_eq!(first.found().left_ms(), None, "the process that made it signed nothing");
+    assert_eq!(left_ms(&first), None, "the process that made it signed nothing");
     let before = first.now_ms();
     first.close().await;
     let second = Journal::open(&config(&room)).unwrap();
-    assert!(
-        second.found().left_ms().is_some_and(|left| left <= before - CLOCKS_MS),
-        "at that start"
-    );
+    assert!(left_ms(&second).is_some_and(|left| left <= before - CLOCKS_MS), "at that start");
     let at_ms = second.now_ms();
     let pause = Pause { by: "somebody".to_owned(), since_ms: at_ms, why: None };
     second.pauses().set(Switch::Pause(vec![CHAIN]), pause).await.unwrap();
     second.close().await;
     let third = Journal::open(&config(&room)).unwrap();
-    assert!(
-        third.found().left_ms().is_some_and(|left| left >= at_ms - CLOCKS_MS),
-        "at the newest row"
-    );
-    let at_ms = third.found().left_ms().unwrap();
+    assert!(left_ms(&third).is_some_and(|left| left >= at_ms - CLOCKS_MS), "at the newest row");
+    let at_ms = left_ms(&third).unwrap();
     let hour = third.dated_within(Duration::from_hours(1));
     assert_eq!(
-        hour.found().left_ms(),
+        left_ms(&hour),
         Some(at_ms - 480_000),
         "no clock that signs is off by more than ten minutes"
     );
+}
+
+/// A process that ends before it has reconciled a lane has learnt nothing of it: the next one compares with the chain
+/// since the same time, whatever was written meanwhile.
+#[tokio::test]
+async fn a_start_that_reconciles_nothing_moves_no_time_until_which_a_lane_is_known() {
+    let book = Book::in_a_file().await;
+    let open = book.accept(&[item(1, 1)]).await.unwrap();
+    let unknown = LaneId { signer: Address::repeat_byte(0x77), ..lane() };
+    let left = async |journal: &Journal, lane| journal.lane(lane).take_up().await.unwrap().left;
+    let room = closed(book).await;
+    let mut before = Vec::new();
+    for settles in [true, false] {
+        let journal = Journal::open(&config(&room)).unwrap();
+        journal.bind(binding(), NOW_MS).await.unwrap();
+        before.push([left(&journal, lane()).await, left(&journal, unknown).await]);
+        if settles {
+            let charged = end(&open, BatchState::Charged, vec![ItemOutcome::Charged]);
+            journal.settle(vec![charged], NOW_MS + 3_600_000).await.unwrap();
+        }
+        drop(journal);
+    }
+    assert!(before[0][0].left_ms.is_some() && before[0][0].known_ms.is_some(), "{before:?}");
+    assert_eq!(before[0], before[1], "an end in between tells nothing of what is unknown");
+    let journal = Journal::open(&config(&room)).unwrap();
+    journal.lane(lane()).reconciled().await.unwrap();
+    journal.close().await;
+    let journal = Journal::open(&config(&room)).unwrap();
+    let [known, forgotten] = [left(&journal, lane()).await, left(&journal, unknown).await];
+    assert!(known.left_ms > before[0][0].left_ms, "{known:?}");
+    assert_eq!(forgotten, before[0][1], "each lane by itself");
+    journal.close().await;
+    assert_eq!(copies::audit(&config(&room).path, &[]).unwrap().faults, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -301,11 +334,11 @@ async fn with_a_full_disk_a_journal_is_read_and_what_an_old_copy_forgot_is_in_do
     assert!(matches!(journal.ready(), Err(JournalError::NoRoom)), "{:?}", journal.ready());
     journal.bind(binding(), NOW_MS).await.unwrap();
     let unknown = LaneId { signer: Address::repeat_byte(0x77), ..lane() };
-    let nothing = LaneState { known_until_ms: Some(NOW_MS), open: vec![] };
-    assert_eq!(journal.lane(unknown).take_up().await.unwrap(), nothing);
-    let LaneState { known_until_ms: doubt, open: left } =
-        journal.lane(lane()).take_up().await.unwrap();
-    assert_eq!((doubt, left), (Some(NOW_MS), vec![open.clone()]));
+    let nothing = journal.lane(unknown).take_up().await.unwrap();
+    assert_eq!((nothing.known_until_ms, nothing.open), (Some(NOW_MS), vec![]));
+    assert_eq!(nothing.left.known_ms, None, "it is not in the copy");
+    let taken_up = journal.lane(lane()).take_up().await.unwrap();
+    assert_eq!((taken_up.known_until_ms, taken_up.open), (Some(NOW_MS), vec![open.clone()]));
     let refused = journal.accept(proposal(&[item(2, 1)])).await;
     assert!(matches!(refused, Err(AcceptError::Journal(JournalError::NoRoom))), "{refused:?}");
     let ends = vec![end(&open, BatchState::Reverted, vec![])];

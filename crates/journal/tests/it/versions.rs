@@ -86,7 +86,7 @@ async fn a_journal_of_every_kept_version_is_opened_and_knows_what_it_knew() {
         assert!(book.journal.found().is_old_copy(), "it has no mark");
         let audit = book.journal.read(|conn| audit(conn)).await.unwrap();
         assert_eq!((audit.batches, audit.faults), (7, vec![]), "version {version}");
-        let LaneState { known_until_ms: doubt, open } =
+        let LaneState { known_until_ms: doubt, open, .. } =
             book.journal.lane(lane()).take_up().await.unwrap();
         assert_eq!((doubt, open.len()), (Some(NOW_MS), 1), "version {version}");
         assert_eq!(open[0].attempts.count(), 2);

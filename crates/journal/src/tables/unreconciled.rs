@@ -1,0 +1,85 @@
+//! The journal as another process left it, for each lane that no process has reconciled with its chain since. A start
+//! that ends before that teaches nothing of the lane: neither its rows nor the ends of batches move the time until which
+//! everything is known.
+
+use crate::found_at_start::FoundAtStart;
+use crate::sql::{Database, OptionalExtension as _, Row, SqlError, SqlResult, params};
+use crate::tables::lane_past;
+use crate::{HistoryEvent, LaneId, history};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// The journal as another process left it, as far as a lane is concerned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftJournal {
+    /// When it was left, Unix ms of that process's machine; none if there was no such process.
+    pub left_ms: Option<i64>,
+    /// True if that process closed the journal.
+    pub was_closed: bool,
+    /// Until when the lane's account was known, Unix ms by the time of blocks; none if the lane was not.
+    pub known_ms: Option<i64>,
+}
+
+/// By the index on the rows that tell of it: see schema.sql.
+const NEWEST: &str = "SELECT event, body FROM history
+    WHERE event IN ('taken up', 'reconciled')
+    AND CAST(json_extract(body, '$.chain') AS BIGINT) = ?1 AND json_extract(body, '$.signer') = ?2
+    ORDER BY seq DESC LIMIT 1";
+
+/// The journal as the last process that has reconciled the lane left it; what was found at this start, if that was the
+/// process before this one.
+pub(crate) fn left(
+    conn: &dyn Database,
+    lane: LaneId,
+    found: &FoundAtStart,
+) -> SqlResult<LeftJournal> {
+    match not_reconciled_since(conn, lane)? {
+        Some(left) => Ok(left),
+        None => Ok(LeftJournal {
+            left_ms: found.left_at_ms(),
+            was_closed: found.was_closed(),
+            known_ms: lane_past::known_until(conn, lane, found)?,
+        }),
+    }
+}
+
+/// The same, written down for the next start.
+pub(crate) fn take_up(
+    conn: &dyn Database,
+    lane: LaneId,
+    left: LeftJournal,
+    at_ms: i64,
+) -> SqlResult<()> {
+    if left.left_ms.is_none() || not_reconciled_since(conn, lane)?.is_some() {
+        return Ok(());
+    }
+    let body = json!({"chain": lane.chain.0, "signer": lane.signer, "left": left});
+    history::append(conn, at_ms, HistoryEvent::TakenUp, &body)
+}
+
+/// Writes down that the journal knows everything that the lane's account did.
+pub(crate) fn reconciled(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlResult<()> {
+    if not_reconciled_since(conn, lane)?.is_none() {
+        return Ok(());
+    }
+    let body = json!({"chain": lane.chain.0, "signer": lane.signer});
+    history::append(conn, at_ms, HistoryEvent::Reconciled, &body)
+}
+
+fn not_reconciled_since(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<LeftJournal>> {
+    #[derive(Deserialize)]
+    struct TakenUp {
+        left: LeftJournal,
+    }
+    let of = params![lane.chain.0, format!("{:#x}", lane.signer)];
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let newest: Option<(String, String)> =
+        conn.prepare_cached(NEWEST)?.query_row(of, read).optional()?;
+    let Some((event, body)) = newest else { return Ok(None) };
+    if event != HistoryEvent::TakenUp.word() {
+        return Ok(None);
+    }
+    // A row that cannot be read has changed since it was written: audit tells.
+    let taken: TakenUp = serde_json::from_str(&body).map_err(SqlError::foreign)?;
+    Ok(Some(taken.left))
+}
