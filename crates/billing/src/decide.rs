@@ -149,7 +149,7 @@ pub enum Place {
     Nonce,
     /// None (TRON): a transaction that the journal does not know would land beside the batch.
     Free,
-    /// None, and it is not settled that the journal knows everything that its account did.
+    /// None, and an account may have done what the journal does not know.
     Doubtful,
 }
 
@@ -171,10 +171,15 @@ impl Rules {
     pub fn until_all_is_known(self) -> Self {
         match self.place {
             Place::Nonce => self,
-            Place::Free | Place::Doubtful => {
-                Self { again: Again::Never, place: Place::Doubtful, ..self }
-            }
+            Place::Free | Place::Doubtful => self.until_other_accounts_are_known(),
         }
+    }
+
+    /// The rules while another account of the chain may have charged what an open batch of this one charges: no nonce
+    /// protects the batch from that account's transactions, so nothing of the batch is offered or signed.
+    #[must_use]
+    pub fn until_other_accounts_are_known(self) -> Self {
+        Self { again: Again::Never, place: Place::Doubtful, ..self }
     }
 }
 
@@ -291,9 +296,10 @@ fn absent<A: AsRef<Attempt>>(
         }
     }
     let due = memory.since_offer_ms >= rules.offer_again_ms;
+    let charges = slot.attempts.newest().as_ref().kind == AttemptKind::Bill;
+    let charged_twice = charges && memory.charged_elsewhere;
     match rules.place {
-        Place::Nonce if due => Step::OfferAgain,
-        Place::Free if due && !memory.charged_elsewhere => Step::OfferAgain,
+        Place::Nonce | Place::Free if due && !charged_twice => Step::OfferAgain,
         Place::Nonce | Place::Free | Place::Doubtful => Step::Wait,
     }
 }

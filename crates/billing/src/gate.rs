@@ -131,8 +131,8 @@ pub struct LaneView {
     pub next: u64,
     /// True if the journal may have forgotten what the lane did.
     pub in_doubt: bool,
-    /// The number of batches that the chain has to decide before anything is learnt: the account's own, and those
-    /// of others that may hold a claim which a forgotten transaction has used since.
+    /// The number of the account's batches that the chain has not decided: they are decided before anything is
+    /// learnt. A charge that another account's batch holds is learnt beside it, and waits for its end.
     pub undecided: usize,
     /// The chain's answer.
     pub account: AccountView,

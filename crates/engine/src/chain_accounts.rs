@@ -3,10 +3,9 @@
 //! journal.
 
 use super::lane_name::LaneName;
-use super::open_batches::OpenBatches;
 use super::reservation::Reservations;
 use alloy::primitives::Address;
-use billing::{Closed, Gate};
+use billing::{Closed, Gate, Place};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use tracing::{info, warn};
@@ -26,7 +25,6 @@ struct AccountState {
     gate: RwLock<Gate>,
     /// Until when the journal knows what the account did, Unix ms; none when it knows everything.
     doubt: RwLock<Option<i64>>,
-    batches: OpenBatches,
 }
 
 /// The account of a lane: its gate and its doubt, beside the other accounts of its chain.
@@ -38,37 +36,27 @@ pub(super) struct Account {
     others: ChainAccounts,
 }
 
-/// Another account of the chain, for one that has something to learn.
-#[derive(Clone, Copy, Debug)]
-struct OtherAccount {
-    takes_new_work: bool,
-    undecided: usize,
-}
-
-/// Returns the number of batches that end first: the account's `own`, and those of other accounts that it waits
-/// for.
-fn ending_first(
-    own: usize,
-    doubt: Option<i64>,
-    others: impl IntoIterator<Item = OtherAccount>,
-) -> usize {
-    let waited_for = others.into_iter().filter(|other| doubt.is_some() || !other.takes_new_work);
-    waited_for.fold(own, |sum, other| sum.saturating_add(other.undecided))
+impl AccountState {
+    /// Returns true if the account may have charged, without the journal, what an open batch of another account
+    /// charges. A batch with a nonce is safe from all that an old copy of its own journal has forgotten: whatever
+    /// ended the batch in that time has used the nonce. So only known acts count, and none are known before the
+    /// first look.
+    fn may_have_charged(&self, place: Place) -> bool {
+        let gate = self.gate.read();
+        match place {
+            Place::Nonce => *gate == Gate::Opening || gate.tells_of_unknown(),
+            Place::Free | Place::Doubtful => self.doubt.read().is_some() || !gate.knows_all(),
+        }
+    }
 }
 
 impl Account {
     /// An account that joins the others of its chain, before the chain was seen.
-    pub(super) fn join(
-        others: &ChainAccounts,
-        signer: Address,
-        name: LaneName,
-        batches: &OpenBatches,
-    ) -> Self {
+    pub(super) fn join(others: &ChainAccounts, signer: Address, name: LaneName) -> Self {
         let state = Arc::new(AccountState {
             signer,
             gate: RwLock::new(Gate::Opening),
             doubt: RwLock::new(None),
-            batches: batches.clone(),
         });
         others.accounts.write().push(Arc::clone(&state));
         Self { name, state, others: others.clone() }
@@ -142,18 +130,12 @@ impl Account {
         others.find(unreconciled).map(|other| other.signer)
     }
 
-    /// Returns the number of batches that end before the lane learns what the account did without the journal. An
-    /// open batch, of whichever account, may hold a claim that its end sets free, and that a forgotten transaction
-    /// of this account has used since. Waiting for an account that takes new work would never end; such an account
-    /// takes none if the journal is an old copy.
-    pub(super) fn to_end_first(&self) -> usize {
+    /// Returns true if another account of the chain may have charged, without the journal, what an open batch of
+    /// this one charges, which this protects.
+    pub(super) fn another_may_have_charged(&self, place: Place) -> bool {
         let accounts = self.others.accounts.read();
-        let others = accounts.iter().filter(|other| !Arc::ptr_eq(other, &self.state));
-        let others = others.map(|other| OtherAccount {
-            takes_new_work: *other.gate.read() == Gate::Open,
-            undecided: other.batches.count(),
-        });
-        ending_first(self.state.batches.count(), self.doubt(), others)
+        let mut others = accounts.iter().filter(|other| !Arc::ptr_eq(other, &self.state));
+        others.any(|other| other.may_have_charged(place))
     }
 }
 
@@ -161,17 +143,22 @@ impl Account {
 mod tests {
     use super::*;
 
+    fn account(gate: Gate, doubt: Option<i64>) -> AccountState {
+        let (gate, doubt) = (RwLock::new(gate), RwLock::new(doubt));
+        AccountState { signer: Address::ZERO, gate, doubt }
+    }
+
     #[test]
-    fn nothing_is_learnt_before_the_open_batches_of_other_accounts_have_ended() {
-        let serving = OtherAccount { takes_new_work: true, undecided: 3 };
-        let waiting = OtherAccount { takes_new_work: false, undecided: 2 };
-        assert_eq!(ending_first(1, Some(7), [serving, waiting]), 6, "the journal is an old copy");
-        assert_eq!(
-            ending_first(1, None, [serving, waiting]),
-            3,
-            "there would be no end of waiting"
-        );
-        assert_eq!(ending_first(0, Some(7), [waiting]), 2);
-        assert_eq!(ending_first(0, Some(7), []), 0);
+    fn an_account_may_have_charged_before_its_first_look_and_while_acts_of_it_are_unknown() {
+        let charged = |gate, doubt, place| account(gate, doubt).may_have_charged(place);
+        let ahead = Gate::Closed(Closed::Ahead { signer: Address::ZERO, sent: 2, known: 1 });
+        for place in [Place::Nonce, Place::Free] {
+            assert!(charged(Gate::Opening, None, place));
+            assert!(charged(ahead.clone(), None, place));
+            assert!(!charged(Gate::Open, None, place));
+        }
+        let copy = Gate::Closed(Closed::OpenBatchesFirst);
+        assert!(charged(copy.clone(), Some(7), Place::Free));
+        assert!(!charged(copy, Some(7), Place::Nonce), "or two accounts wait for each other");
     }
 }

@@ -77,8 +77,7 @@ impl Lane {
         let facts = chain.facts();
         let account = spell_address(facts.family, facts.signer);
         let name = LaneName { chain: facts.name.clone(), account };
-        let batches = OpenBatches::default();
-        let account = Account::join(accounts, facts.signer, name.clone(), &batches);
+        let account = Account::join(accounts, facts.signer, name.clone());
         account.set_doubt(journal.found().is_old_copy().then_some(0));
         let LaneSettings { role, gas_warn_billings, .. } = settings;
         let runway =
@@ -88,7 +87,7 @@ impl Lane {
             journal,
             settings,
             account,
-            batches,
+            batches: OpenBatches::default(),
             queue: SigningQueue::default(),
             past: PastCheck::default(),
             runway,
@@ -206,7 +205,9 @@ impl Lane {
     pub(super) fn rules_for_now(&self) -> Rules {
         let rules = self.settings.role.rules(self.settings.rules);
         let known = self.account.doubt().is_none() && self.past.checks().knew_all();
-        if known { rules } else { rules.until_all_is_known() }
+        let rules = if known { rules } else { rules.until_all_is_known() };
+        let others_known = !self.account.another_may_have_charged(rules.place);
+        if others_known { rules } else { rules.until_other_accounts_are_known() }
     }
 
     /// Returns true if there is nothing to tell of the lane: its account has nothing left to do, and has done

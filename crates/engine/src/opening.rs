@@ -47,7 +47,7 @@ pub(super) async fn open(lane: &Lane, pulse: HeadView) -> Result<(), LaneError> 
         gate: gate_to_rule(lane),
         next: lane.queue.advance_to(known),
         in_doubt: lane.account.doubt().is_some(),
-        undecided: lane.account.to_end_first(),
+        undecided: lane.batches.count(),
         account: nonces.map_or(AccountView::Blocks(None), AccountView::Nonces),
         pools: PoolView::NotAsked,
         learnt: false,
@@ -83,7 +83,7 @@ pub(super) async fn open(lane: &Lane, pulse: HeadView) -> Result<(), LaneError> 
             Ruling::AskPools(whose) => view.pools = ask_pools(lane, whose).await?,
         }
         // A request that was past the gate may have committed meanwhile.
-        (view.gate, view.undecided) = (gate_to_rule(lane), lane.account.to_end_first());
+        (view.gate, view.undecided) = (gate_to_rule(lane), lane.batches.count());
     }
 }
 

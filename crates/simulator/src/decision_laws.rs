@@ -146,11 +146,11 @@ fn the_dead_stay_dead(world: &World, disk: &Connection, end: &Ended) -> Law {
     Ok(())
 }
 
-/// D3: where a journal is an old copy, nothing is learnt before every batch on the chain has ended.
+/// D3: where a journal is an old copy, nothing is learnt of an account before every batch of the account has ended.
 fn learnt_when_nothing_is_open(world: &World, disk: &Connection, batch: i64) -> Law {
     let sql = "SELECT count(*), min(other.id) FROM batch
                  JOIN doubt ON doubt.chain = batch.chain AND doubt.signer = batch.signer
-                 JOIN batch AS other ON other.chain = batch.chain
+                 JOIN batch AS other ON other.chain = batch.chain AND other.signer = batch.signer
                 WHERE batch.id = ?1 AND other.state = 'open'
                   AND NOT EXISTS (SELECT 1 FROM batch AS usurped WHERE usurped.position = batch.position
                        AND usurped.signer = batch.signer AND usurped.chain = batch.chain

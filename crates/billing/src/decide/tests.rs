@@ -254,6 +254,8 @@ fn while_something_may_be_forgotten_nothing_is_renewed_or_offered_where_no_nonce
     assert_eq!(free.until_all_is_known().again, Again::Never);
     let nonce = Rules { place: Place::Nonce, ..free };
     assert_eq!(nonce.until_all_is_known(), nonce);
+    let beside = nonce.until_other_accounts_are_known();
+    assert_eq!((absent(beside), beside.again), (Step::Wait, Again::Never));
 }
 
 #[test]
@@ -266,6 +268,8 @@ fn what_was_charged_elsewhere_is_cancelled_or_left_to_expire() {
     let given_up = slot(&[AttemptKind::Bill, AttemptKind::Cancel]);
     let later = Memory { charged_elsewhere: true, ..LATER };
     assert_eq!(next_step(&given_up, absent(), later, replaced), Step::OfferAgain, "the cancel");
+    let never = rules(Again::Never);
+    assert_eq!(next_step(&bills(1), absent(), later, never), Step::Wait, "no key cancels it");
     let free = Rules { place: Place::Free, ..rules(RENEW) };
     assert_eq!(next_step(&bills(1), absent(), later, free), Step::Wait);
     let dead = BlockRef { number: 9, time: 9 };
