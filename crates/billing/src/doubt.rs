@@ -114,6 +114,8 @@ pub struct PastView {
     pub undecided: usize,
     /// True if one of them is in no block, as far as is known.
     pub own_waits: bool,
+    /// True if bytes of one of them are about to leave, which may charge what somebody else has charged just now.
+    pub sends: bool,
     /// The time, Unix ms of this machine.
     pub now_ms: i64,
     /// The checks that were ended before.
@@ -267,11 +269,13 @@ fn unconfirmed(view: &PastView, checks: &mut PastChecks) -> Doubt {
     let later = settled && checks.in_flight_is_over(view.journal.left_ms) && !view.in_doubt;
     let read_just_now =
         checks.unconfirmed_ms.is_some_and(|ms| view.now_ms.abs_diff(ms) < READ_EVERY_MS);
-    if later && (view.only_follows || view.own_waits && read_just_now) {
+    if later && !view.sends && (view.only_follows || view.own_waits && read_just_now) {
         return Doubt::Settled;
     }
     let (unknown, untold, unread) = match view.unconfirmed {
-        UnconfirmedSeen::NotAsked => return ask_unconfirmed(later, view.own_waits),
+        UnconfirmedSeen::NotAsked => {
+            return ask_unconfirmed(later, view.own_waits && !view.sends);
+        }
         UnconfirmedSeen::Told { unknown, untold, unread, rival_until_ms } => {
             checks.rival_until_ms = checks.rival_until_ms.max(rival_until_ms);
             (unknown, untold, unread)
@@ -282,8 +286,9 @@ fn unconfirmed(view: &PastView, checks: &mut PastChecks) -> Doubt {
     }
     checks.unknown = unknown;
     // The transaction in the pool may be a batch of ours which is in no block yet, but only if the process before
-    // this one closed the journal: otherwise the journal may be a copy of a running one.
-    let explained = view.own_waits && (settled || view.journal.was_closed);
+    // this one closed the journal: otherwise the journal may be a copy of a running one. A batch that is about to be
+    // sent again needs to be told.
+    let explained = view.own_waits && !view.sends && (settled || view.journal.was_closed);
     if unknown && view.in_doubt {
         Doubt::Settled
     } else if unknown {
@@ -296,9 +301,9 @@ fn unconfirmed(view: &PastView, checks: &mut PastChecks) -> Doubt {
     }
 }
 
-fn ask_unconfirmed(later: bool, own_waits: bool) -> Doubt {
+fn ask_unconfirmed(later: bool, no_pools: bool) -> Doubt {
     let places =
-        if later && own_waits { UnconfirmedIn::Blocks } else { UnconfirmedIn::BlocksAndPools };
+        if later && no_pools { UnconfirmedIn::Blocks } else { UnconfirmedIn::BlocksAndPools };
     let calls = if later { CallsThatCount::Billings } else { CallsThatCount::All };
     Doubt::AskUnconfirmed(places, calls)
 }

@@ -25,7 +25,20 @@ pub(super) enum Reconciled {
 
 /// Checks that the journal knows of everything that the account did. If it does not, the lane is in doubt from here on.
 pub(super) async fn reconcile(lane: &Lane) -> Result<Reconciled, LaneError> {
-    let mut view = view(lane);
+    reconcile_from(lane, view(lane)).await
+}
+
+/// Returns true if the journal knows everything that the account did, irrevocable or not, as every node tells it now.
+/// Asked before bytes of an open batch leave where no nonce protects the batch.
+pub(super) async fn knows_all_now(lane: &Lane) -> Result<bool, LaneError> {
+    let view = PastView { sends: true, ..view(lane) };
+    let asked_ms = view.now_ms;
+    reconcile_from(lane, view).await?;
+    let known_ms = lane.past.checks().unconfirmed_ms;
+    Ok(lane.account.doubt().is_none() && known_ms.is_some_and(|known_ms| known_ms >= asked_ms))
+}
+
+async fn reconcile_from(lane: &Lane, mut view: PastView) -> Result<Reconciled, LaneError> {
     let mut unread = None;
     loop {
         view.now_ms = lane.journal.now_ms();
@@ -51,6 +64,10 @@ pub(super) async fn reconcile(lane: &Lane) -> Result<Reconciled, LaneError> {
             }
             Doubt::Begin { .. } => {}
             Doubt::Settled => {
+                if lane.account.doubt().is_none() && lane.past.is_to_be_noted() {
+                    lane.journal.lane(lane.id()).reconciled().await?;
+                    lane.past.note();
+                }
                 if let Some(error) = unread {
                     debug!(%error, "new blocks could not be read of every node; that is tried again");
                 }
@@ -64,10 +81,6 @@ pub(super) async fn reconcile(lane: &Lane) -> Result<Reconciled, LaneError> {
 
 /// The account before a look.
 fn view(lane: &Lane) -> PastView {
-                if lane.account.doubt().is_none() && lane.past.is_to_be_noted() {
-                    lane.journal.lane(lane.id()).reconciled().await?;
-                    lane.past.note();
-                }
     let journal = &lane.journal;
     let (now_ms, left) = (journal.now_ms(), lane.past.left());
     PastView {
@@ -81,6 +94,7 @@ fn view(lane: &Lane) -> PastView {
         in_doubt: lane.account.doubt().is_some(),
         undecided: lane.batches.count(),
         own_waits: lane.batches.any_waits(),
+        sends: false,
         now_ms,
         checks: lane.past.checks(),
         in_flight: BlocksSeen::NotRead,

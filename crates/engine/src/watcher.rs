@@ -9,9 +9,11 @@ use super::lane_error::LaneError;
 use super::not_ready::NotReady;
 use super::open_batches::OpenBatch;
 use super::opening::open;
+use super::reconcile::knows_all_now;
 use super::verdict::NoVerdict;
 use billing::{
-    Attempt, AttemptKind, BatchId, Landed, Memory, Rules, Sighting, Slot, Step, Verdict, next_step,
+    Attempt, AttemptKind, BatchId, Landed, Memory, Place, Rules, Sighting, Slot, Step, Verdict,
+    next_step,
 };
 use chain::{ChainError, HeadExtent};
 use futures_util::future::join_all;
@@ -132,6 +134,13 @@ impl Watcher {
                 Step::Settle(verdict) => ends.push(self.end(batch, verdict)),
                 Step::Alarm(taker) => lost.push((Arc::clone(&batch.slot), taker)),
             }
+        }
+        // Somebody else may have charged the same since the last look, and no nonce keeps both from landing.
+        let sends = !(offers.is_empty() && dead.is_empty());
+        if sends && rules.place == Place::Free && !knows_all_now(&self.lane).await.unwrap_or(false)
+        {
+            offers.clear();
+            dead.clear();
         }
         // Attempts on disk go out first: an attempt that cannot be written does not keep them back.
         self.offer_all(offers).await;

@@ -13,6 +13,7 @@ const CHECKED: PastView = PastView {
     in_doubt: false,
     undecided: 0,
     own_waits: false,
+    sends: false,
     now_ms: 50_000,
     checks: PastChecks {
         past: true,
@@ -122,6 +123,10 @@ fn long_after_a_start_only_billings_count_and_pools_are_asked_while_nothing_of_o
     assert_eq!(doubt(&waits).next, ask(Blocks, Billings));
     assert_eq!(doubt(&PastView { now_ms: 30_000, ..waits }).next, Doubt::Settled, "just read");
     assert_eq!(doubt(&PastView { only_follows: true, ..CHECKED }).next, Doubt::Settled);
+    let sends = PastView { now_ms: 30_000, sends: true, ..waits };
+    assert_eq!(doubt(&sends).next, ask(BlocksAndPools, Billings), "others may have charged since");
+    let untold = doubt(&PastView { unconfirmed: UNTOLD, ..sends });
+    assert_eq!(untold.checks.unconfirmed_ms, sends.checks.unconfirmed_ms, "that is no answer");
     let in_doubt = PastView { in_doubt: true, ..waits };
     assert_eq!(doubt(&in_doubt).next, ask(BlocksAndPools, All));
     let rival = PastView { unconfirmed: UNKNOWN, ..CHECKED };
@@ -178,13 +183,14 @@ fn account() -> impl Strategy<Value = PastView> {
             rival_until_ms: None,
         },
     );
-    (journal, checks, any::<[bool; 3]>(), 0..2_usize).prop_map(
-        |(journal, checks, [only_follows, in_doubt, own_waits], undecided)| PastView {
+    (journal, checks, any::<[bool; 4]>(), 0..2_usize).prop_map(
+        |(journal, checks, [only_follows, in_doubt, own_waits, sends], undecided)| PastView {
             journal,
             only_follows,
             in_doubt,
             undecided,
             own_waits,
+            sends,
             checks,
             ..CHECKED
         },
