@@ -17,6 +17,13 @@ pub struct ProvenRecord {
     pub receipt: ProvenReceipt,
 }
 
+/// A block with all of its transactions, whose receipts are not proven yet.
+#[derive(Clone, Debug)]
+pub struct ProvenBody {
+    header: ProvenHeader,
+    transactions: Items<ProvenTransaction>,
+}
+
 /// A block with all of its transactions and their receipts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProvenBlock {
@@ -54,6 +61,14 @@ impl ProvenBlock {
         self.records.iter().find(|record| record.transaction.hash() == hash)
     }
 
+    /// The gas that the transaction with this hash used, if it is in the block.
+    pub fn gas_used(&self, hash: B256) -> Option<u64> {
+        let receipt = &self.record(hash)?.receipt;
+        let before = receipt.index().checked_sub(1).and_then(|before| self.records.get(before));
+        let before = before.map_or(0, |record| record.receipt.cumulative_gas());
+        receipt.cumulative_gas().checked_sub(before)
+    }
+
     /// The nodes that lead to the transaction with this hash and to its receipt, if it is in the block.
     pub fn path(&self, hash: B256) -> Option<RecordPath> {
         let index = self.record(hash)?.receipt.index();
@@ -86,8 +101,55 @@ impl BlockAnswer {
         receipts: &[ReceiptAnswer],
         known: Option<HeaderShape>,
     ) -> Result<ProvenBlock, Unproven> {
+        self.prove_body(known)?.with_receipts(receipts)
+    }
+
+    /// The block with all of its transactions, if they prove themselves: of a block that cannot be judged nobody has to
+    /// ask for receipts. The answer has to hold whole transactions.
+    ///
+    /// # Errors
+    /// [`Unproven`].
+    pub fn prove_body(&self, known: Option<HeaderShape>) -> Result<ProvenBody, Unproven> {
         let header = self.prove_header(known)?;
         let transactions = transactions::prove(&self.transactions, &header)?;
+        Ok(ProvenBody { header, transactions })
+    }
+
+    /// The transactions of the block, in order, if they prove themselves: enough to know that one is in it, or that
+    /// none of an account is.
+    ///
+    /// # Errors
+    /// [`Unproven`].
+    pub fn prove_transactions(
+        &self,
+        known: Option<HeaderShape>,
+    ) -> Result<Vec<ProvenTransaction>, Unproven> {
+        Ok(self.prove_body(known)?.transactions.read)
+    }
+
+    /// The number of transactions in the answer. A node that has thrown them away may tell of none.
+    pub fn transactions_told(&self) -> usize {
+        self.transactions.len()
+    }
+}
+
+impl ProvenBody {
+    /// Its header.
+    pub fn header(&self) -> &ProvenHeader {
+        &self.header
+    }
+
+    /// Its transactions, in order.
+    pub fn transactions(&self) -> &[ProvenTransaction] {
+        &self.transactions.read
+    }
+
+    /// The block with all of its records, if these receipts prove themselves: all receipts of the block, in order.
+    ///
+    /// # Errors
+    /// [`Unproven`].
+    pub fn with_receipts(self, receipts: &[ReceiptAnswer]) -> Result<ProvenBlock, Unproven> {
+        let Self { header, transactions } = self;
         let receipts = receipts::prove(receipts, &header)?;
         if transactions.read.len() != receipts.read.len() {
             return Err(Obstacle::OwnRules.into());
@@ -101,19 +163,6 @@ impl BlockAnswer {
         }
         let (transactions, receipts) = (transactions.bytes, receipts.bytes);
         Ok(ProvenBlock { header, records, transactions, receipts })
-    }
-
-    /// The transactions of the block, in order, if they prove themselves: enough to know that one is in it, or that
-    /// none of an account is.
-    ///
-    /// # Errors
-    /// [`Unproven`].
-    pub fn prove_transactions(
-        &self,
-        known: Option<HeaderShape>,
-    ) -> Result<Vec<ProvenTransaction>, Unproven> {
-        let header = self.prove_header(known)?;
-        Ok(transactions::prove(&self.transactions, &header)?.read)
     }
 }
 
@@ -130,7 +179,7 @@ impl ProvenHeader {
 }
 
 /// The items of one trie: what was read of them, and their bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Items<T> {
     pub(crate) read: Vec<T>,
     pub(crate) bytes: Vec<Vec<u8>>,

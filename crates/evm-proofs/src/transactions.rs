@@ -93,5 +93,10 @@ fn read(index: usize, told: &str) -> Result<(B256, TxEnvelope), Unproven> {
         return Err(Obstacle::TransactionType(kind).into());
     }
     let hash = head.hash.ok_or(Obstacle::MissingField("hash"))?;
-    Ok((hash, serde_json::from_str(told).map_err(form)?))
+    let envelope: TxEnvelope = serde_json::from_str(told).map_err(form)?;
+    let signature = envelope.signature();
+    if signature.r().is_zero() && signature.s().is_zero() {
+        return Err(Obstacle::Unsigned(index).into());
+    }
+    Ok((hash, envelope))
 }

@@ -59,6 +59,10 @@ pub enum Obstacle {
     /// The transaction at this index is of a known type, and not in a known form.
     #[error("the transaction at index {0} has an unknown form")]
     TransactionForm(usize),
+    /// The transaction at this index has no signature: a state-sync of Polygon, which was told beside those of the
+    /// root, or the act of an account that a development node plays. It goes by a hash that is not that of its bytes.
+    #[error("the transaction at index {0} is not signed")]
+    Unsigned(usize),
     /// A receipt of a type that is not known here.
     #[error("a receipt of it has type {0:#x}, which is not known here")]
     ReceiptType(u64),

@@ -124,6 +124,21 @@ fn a_transaction_of_another_form_is_no_lie() {
     assert_eq!(obstacle(hashes.judge()), Obstacle::MissingField("transactions"));
 }
 
+/// Polygon told state-syncs beside the transactions of the root, and anvil tells the acts of accounts that it plays: of
+/// a known type, without a signature.
+#[test]
+fn a_transaction_that_nobody_signed_is_no_lie() {
+    let with = altered(|answers| {
+        let mut own = answers.block["transactions"][5].clone();
+        for name in ["r", "s", "v", "yParity"] {
+            own[name] = json!("0x0");
+        }
+        own["hash"] = json!(alloy::primitives::B256::repeat_byte(1));
+        answers.block["transactions"].as_array_mut().unwrap().push(own);
+    });
+    assert_eq!(obstacle(with.judge()), Obstacle::Unsigned(6));
+}
+
 /// Polygon told receipts of state-syncs beside those of the root: from nobody, without gas.
 #[test]
 fn a_receipt_of_the_chain_itself_is_no_lie() {
