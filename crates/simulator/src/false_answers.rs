@@ -3,7 +3,9 @@
 
 use crate::dice::Fault;
 use crate::exchange::{Place, Question};
-use crate::false_records::{alter_header, alter_receipt, alter_receipts, empty, hex};
+use crate::false_records::{
+    alter_header, alter_receipt, alter_receipts, empty, hex, retype, unhash,
+};
 use crate::mutants::Mutant;
 use crate::world::{Side, World};
 use alloy::sol_types::SolEvent as _;
@@ -135,9 +137,8 @@ fn evm_mistaken(
         question.name == "eth_getTransactionCount" && question.body.contains("\"pending\"");
     let content = question.name == "txpool_contentFrom";
     let silent = world.breaks(Mutant::SilenceOfPools);
-    if (of_pools || content)
-        && (silent || (world.is_liar(question.at) && world.fault(name, Fault::SecretPool)))
-    {
+    let liar = world.is_liar(question.at) && !world.is_alone(Side::Evm);
+    if (of_pools || content) && (silent || (liar && world.fault(name, Fault::SecretPool))) {
         if content {
             return Some(rpc_error(question, "the method is not available"));
         }
@@ -169,24 +170,26 @@ fn evm_falsified(
     number: usize,
     body: &[u8],
 ) -> Option<Value> {
-    let mistaken = evm_mistaken(world, question, number, body);
+    let mistaken = evm_mistaken(world, question, number, body)
+        .or_else(|| unjudged(world.mutant?, question, body));
     if mistaken.is_some() || !world.is_liar(question.at) {
         return mistaken;
     }
     let name = Side::Evm.name();
-    let lie = match question.name.as_str() {
-        "eth_getBlockByNumber" | "eth_getBlockByHash" => {
-            [Fault::LieAboutTime, Fault::Ahead, Fault::AlteredBlock, Fault::EmptyBlock]
-                .into_iter()
-                .find(|lie| world.fault(name, *lie))
-        }
-        "eth_getTransactionReceipt"
-        | "eth_getBlockReceipts"
-        | "eth_getTransactionCount"
-        | "eth_call"
-        | "eth_simulateV1" => world.fault(name, Fault::Lie).then_some(Fault::Lie),
-        _ => None,
-    }?;
+    // Which block is final, and the state of the chain, are the word of a sole provider; what is in a block is not.
+    let alone = world.is_alone(Side::Evm);
+    let about_blocks: &[Fault] = if alone {
+        &[Fault::AlteredBlock, Fault::EmptyBlock]
+    } else {
+        &[Fault::LieAboutTime, Fault::Ahead, Fault::AlteredBlock, Fault::EmptyBlock]
+    };
+    let lies = match question.name.as_str() {
+        "eth_getBlockByNumber" | "eth_getBlockByHash" => about_blocks,
+        "eth_getTransactionReceipt" | "eth_getBlockReceipts" => &[Fault::Lie],
+        "eth_getTransactionCount" | "eth_call" | "eth_simulateV1" if !alone => &[Fault::Lie],
+        _ => &[],
+    };
+    let lie = *lies.iter().find(|lie| world.fault(name, **lie))?;
     let mut said: Value = serde_json::from_slice(body).ok()?;
     let result = said.get_mut("result").filter(|result| !result.is_null())?;
     match (question.name.as_str(), lie) {
@@ -205,6 +208,19 @@ fn evm_falsified(
             result["number"] = json!(format!("{:#x}", hex(&result["number"]) + more));
         }
         _ => return Some(rpc_error(question, "execution reverted")),
+    }
+    Some(said)
+}
+
+/// Returns a true answer in a form that no step of a proof can judge, where that step is the broken rule.
+fn unjudged(mutant: Mutant, question: &Question, body: &[u8]) -> Option<Value> {
+    let mut said: Value = serde_json::from_slice(body).ok()?;
+    let result = said.get_mut("result").filter(|result| !result.is_null())?;
+    match (mutant, question.name.as_str()) {
+        (Mutant::HeadersUnhashed, "eth_getBlockByHash") => unhash(result),
+        (Mutant::TransactionsUnproven, "eth_getBlockByHash") => retype(&mut result["transactions"]),
+        (Mutant::ReceiptsUnproven, "eth_getBlockReceipts") => retype(result),
+        _ => return None,
     }
     Some(said)
 }
@@ -234,7 +250,7 @@ fn tron_falsified(
         return None;
     }
     // Of one provider alone, events and results are its word; its blocks are proven all the same.
-    let believed = world.scene.nodes(Side::Tron) == 1 && !world.breaks(Mutant::OneNodeQuorum);
+    let believed = world.is_alone(Side::Tron);
     let blocks = ["getblockbynum", "getblock", "getnowblock", "getblockbylimitnext"];
     let about_blocks: &[Fault] = &[Fault::EmptyBlock, Fault::AlteredBlock, Fault::Resigned];
     let lies: &[Fault] = match question.name.as_str() {

@@ -54,6 +54,19 @@ pub(crate) fn alter_header(dice: &mut Dice, told: &mut Value) {
     told[field] = json!(B256::repeat_byte(0x66));
 }
 
+/// Tells a header as of a fork that is not known yet, which hashes something else.
+pub(crate) fn unhash(told: &mut Value) {
+    told["fieldOfAForkToCome"] = json!("0x1");
+    told["mixHash"] = json!(B256::repeat_byte(0x66));
+}
+
+/// Tells transactions or receipts as of a type that is not known yet.
+pub(crate) fn retype(told: &mut Value) {
+    for one in told.as_array_mut().into_iter().flatten() {
+        one["type"] = json!("0x7e");
+    }
+}
+
 /// Takes one of the transactions out of a block, or all of them.
 pub(crate) fn empty(dice: &mut Dice, told: &mut Value) {
     let Some(all) = told["transactions"].as_array_mut().filter(|all| !all.is_empty()) else {

@@ -42,6 +42,7 @@ use dice::Log;
 use disk::Files;
 use genesis::Towns;
 use mutants::Mutant;
+use narrowed_worlds::Theme;
 use parking_lot::Mutex;
 use process::{Answers, Health, Process, Told};
 use readiness_law::Readiness;
@@ -77,6 +78,8 @@ pub(crate) struct Outcome {
 pub(crate) struct Rules {
     pub(crate) mutant: Option<Mutant>,
     pub(crate) only: Option<Side>,
+    /// The one thing that goes wrong.
+    pub(crate) theme: Option<Theme>,
     /// True if all events are written down for people.
     pub(crate) talkative: bool,
 }
@@ -225,8 +228,9 @@ impl Simulation<'_> {
     /// Returns true if a person has to start it anew once nothing goes wrong any more: the configuration or the
     /// clock is mended, or too few providers are left of whom none was caught.
     fn needs_a_person(&self) -> bool {
-        let few = self.wanted.scene.nodes(Side::Tron) < NODES;
-        few || self.wanted.scene.clock_ms != 0
+        let few = |side| self.wanted.scene.nodes(side) < NODES;
+        Side::ALL.into_iter().any(few)
+            || self.wanted.scene.clock_ms != 0
             || self.wanted.changed.is_some_and(|(_, it)| it.is_refused() || it == Change::Removed)
     }
 

@@ -1,5 +1,6 @@
 //! A campaign of the simulator: `SEEDS` from `FROM`, or one `SEED` in full, with the rule `MUTANT` broken, or
-//! each of them in turn (`MUTANT=all`); `ONLY` one chain is billed on. `LOG=info` shows what the Signer logs.
+//! each of them in turn (`MUTANT=all`); `ONLY` one chain is billed on; `THEME=sole-liar` is all that goes wrong.
+//! `LOG=info` shows what the Signer logs.
 
 use mimalloc::MiMalloc;
 use simulator::report::{Campaign, Replay, campaign, mutants, replay};
@@ -31,6 +32,7 @@ fn run(out: &mut impl Write) -> io::Result<bool> {
         seeds: variable("SEEDS").unwrap_or(2_000),
         mutant: variable("MUTANT"),
         only: variable("ONLY"),
+        theme: variable("THEME"),
         threads: variable("THREADS").unwrap_or(2),
     };
     if let Some(filter) = variable::<EnvFilter>("LOG") {

@@ -85,6 +85,12 @@ pub(crate) enum Mutant {
     RivalUnseen,
     /// That no transaction has a nonce which is used is never found out.
     NobodyHasTheNonce,
+    /// The headers of blocks are of no form that can be hashed: what stands in them is believed.
+    HeadersUnhashed,
+    /// The transactions of blocks are of no form that can be compared with the root: those that are told are believed.
+    TransactionsUnproven,
+    /// The same of receipts.
+    ReceiptsUnproven,
 }
 
 /// The way that a broken rule is played.
@@ -165,7 +171,7 @@ const WAITS_AND_COMES_BACK: &[(Fault, u64)] = &[
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-const TABLE: [Row; 37] = [
+const TABLE: [Row; 40] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -203,6 +209,9 @@ const TABLE: [Row; 37] = [
     row(Mutant::SilenceOfPools, BOTH, WAITS_AND_COMES_BACK, None),
     row(Mutant::RivalUnseen, TRON, &[(Fault::Rival, 6)], None),
     row(Mutant::NobodyHasTheNonce, EVM, &[(Fault::Authorized, 20)], None),
+    row(Mutant::HeadersUnhashed, EVM, &[(Fault::Lie, 2)], None),
+    row(Mutant::TransactionsUnproven, EVM, &[(Fault::Lie, 2)], None),
+    row(Mutant::ReceiptsUnproven, EVM, &[(Fault::Lie, 2)], None),
 ];
 
 impl Mutant {

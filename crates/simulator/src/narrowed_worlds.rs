@@ -1,13 +1,14 @@
 //! Faults that no Signer can be safe from, which are not played; and worlds in which little goes wrong but one
 //! thing, so that it happens again and again, and while something is billed.
 
+use crate::Rules;
 use crate::dice::{Dice, Fault};
 use crate::mutants::Mutant;
 use crate::seed_settings::Scene;
-use crate::world::Side;
+use crate::world::{Side, World};
 
 /// Faults that show something together, and how rare they are at most.
-type Theme = &'static [(Fault, u64)];
+pub(crate) type Theme = &'static [(Fault, u64)];
 
 /// A copy comes back while what it has forgotten waits, and is in no final block.
 const YOUNG: Theme =
@@ -63,8 +64,24 @@ const GUARDS_OVER: Theme = &[(Fault::KeyUsedElsewhere, 10), (Fault::Rival, 12)];
 /// A copy comes back whose times were told by a clock that is wrong.
 const CLOCKS_APART: Theme = &[(Fault::OldCopy, 1), (Fault::Kill, 250), (Fault::LastSlot, 40)];
 
+/// The sole provider of a chain lies about what is in its blocks.
+const SOLE_LIAR: Theme = &[
+    (Fault::Lie, 2),
+    (Fault::AlteredBlock, 6),
+    (Fault::EmptyBlock, 6),
+    (Fault::LostReceipt, 8),
+    (Fault::NodeSilent, 40),
+    (Fault::NodeFails, 40),
+    (Fault::EmptySlot, 6),
+    (Fault::Reorg, 8),
+    (Fault::PoorAtLast, 6),
+    (Fault::KeyUsedElsewhere, 20),
+    (Fault::Authorized, 60),
+    (Fault::Kill, 600),
+];
+
 /// All of them, by how often each is played.
-const THEMES: [Theme; 10] = [
+const THEMES: [Theme; 11] = [
     YOUNG,
     YOUNG,
     YOUNG_UNTOLD,
@@ -75,14 +92,21 @@ const THEMES: [Theme; 10] = [
     AT_THE_END,
     GUARDS_OVER,
     CLOCKS_APART,
+    SOLE_LIAR,
 ];
 
+/// The theme of that name, for those that are played by themselves.
+pub(crate) fn named(name: &str) -> Option<Theme> {
+    (name == "sole-liar").then_some(SOLE_LIAR)
+}
+
 /// In two of three worlds in which no rule is broken, little goes wrong but one thing.
-fn theme(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>) {
-    if mutant.is_some() || dice.one_in(3) {
+fn theme(dice: &mut Dice, scene: &mut Scene, rules: Rules) {
+    let many = rules.mutant.is_some() || dice.one_in(3);
+    if many && rules.theme.is_none() {
         return dice.forbid(Fault::NoHistory);
     }
-    let theme = THEMES[dice.place(THEMES.len())];
+    let theme = rules.theme.unwrap_or_else(|| THEMES[dice.place(THEMES.len())]);
     dice.forbid_all();
     for (fault, rate) in theme {
         dice.demand(*fault, *rate);
@@ -95,13 +119,16 @@ fn theme(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>) {
         scene.has_no_periods();
     } else if theme == CLOCKS_APART {
         scene.is_ahead();
+    } else if theme == SOLE_LIAR {
+        scene.has_one_provider(Side::Evm);
     }
 }
 
 /// Takes out of a seed what is not played, and what a restored journal is not safe from: what it has
 /// forgotten has to be on the chain, or to wait in a pool that answers (and there behind no gap: `disk.rs`).
-pub(crate) fn narrow(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>) {
-    theme(dice, scene, mutant);
+pub(crate) fn narrow(dice: &mut Dice, scene: &mut Scene, rules: Rules) {
+    let mutant = rules.mutant;
+    theme(dice, scene, rules);
     if mutant.is_some() {
         // An account without money stands in the way of what is to be seen.
         dice.forbid(Fault::NoGasMoney);
@@ -127,13 +154,16 @@ pub(crate) fn narrow(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>)
     }
 }
 
-/// Returns the node of each chain that may lie. A node that is configured alone does not lie, since its word is
-/// what counts.
-pub(crate) fn liars(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) -> [Option<usize>; 2] {
-    Side::ALL.map(|side| {
-        let many = scene.nodes(side);
-        let liar = dice.place(many);
-        let alone = many == 1 && side == Side::Evm && mutant != Some(Mutant::OneNodeQuorum);
-        (!alone).then_some(liar)
-    })
+/// Returns the node of each chain that may lie. One that is configured alone lies about nothing but what its own blocks
+/// contradict.
+pub(crate) fn liars(dice: &mut Dice, scene: &Scene) -> [Option<usize>; 2] {
+    Side::ALL.map(|side| Some(dice.place(scene.nodes(side))))
+}
+
+impl World {
+    /// Returns true if what one node says of a chain counts: it is the only one, as it should not be where that is a
+    /// broken rule.
+    pub(crate) fn is_alone(&self, side: Side) -> bool {
+        self.scene.nodes(side) == 1 && !self.breaks(Mutant::OneNodeQuorum)
+    }
 }

@@ -215,7 +215,9 @@ impl World {
         for hash in &self.forgotten {
             let Some(own) = self.watch.own.get(hash) else { continue };
             let configured = self.scene.nodes(own.side);
-            let liar = self.liars[own.side.place()];
+            // A sole provider on EVM tells the truth of its pool.
+            let truthful = own.side == Side::Evm && configured == 1;
+            let liar = self.liars[own.side.place()].filter(|_| !truthful);
             let seen = match own.side {
                 Side::Evm => self.evm.is_everywhere(hash, configured, liar),
                 Side::Tron => self.tron.is_everywhere(hash, configured, liar),

@@ -2,6 +2,7 @@
 
 use crate::dice::{Fault, Log};
 use crate::mutants::Mutant;
+use crate::narrowed_worlds;
 use crate::world::Side;
 use crate::{Bench, Outcome, Rules};
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub struct Campaign {
     pub mutant: Option<String>,
     /// The chain that alone is billed on ("EVM", "TRON").
     pub only: Option<String>,
+    /// The one thing that goes wrong ("sole-liar").
+    pub theme: Option<String>,
     /// Number of threads that play.
     pub threads: usize,
 }
@@ -82,7 +85,7 @@ pub fn mutants() -> Vec<(String, &'static str)> {
 
 /// Plays many seeds. A broken rule is played until a law notices it.
 pub fn campaign(what: &Campaign) -> Result<Tally, String> {
-    let rules = rules(what.mutant.as_deref(), what.only.as_deref())?;
+    let rules = rules(what)?;
     let (next, stop) = (AtomicU64::new(what.from), AtomicBool::new(false));
     let end = what.from.saturating_add(what.seeds);
     let play = || {
@@ -118,7 +121,7 @@ pub fn campaign(what: &Campaign) -> Result<Tally, String> {
 
 /// Plays one seed and tells all of it: the law that was broken, and what happened, line by line.
 pub fn replay(seed: u64, what: &Campaign) -> Result<Replay, String> {
-    let rules = rules(what.mutant.as_deref(), what.only.as_deref())?;
+    let rules = rules(what)?;
     let rules = Rules { talkative: true, ..rules };
     let Outcome { broken, log } = Bench::new().play(seed, rules);
     let Log { lines, digest, .. } = log;
@@ -136,9 +139,15 @@ pub struct Replay {
     pub digest: u64,
 }
 
-fn rules(mutant: Option<&str>, only: Option<&str>) -> Result<Rules, String> {
-    let unknown = |name: &str| format!("nothing is called {name}");
-    let mutant = mutant.map(|name| Mutant::named(name).ok_or_else(|| unknown(name))).transpose()?;
-    let only = only.map(|name| Side::named(name).ok_or_else(|| unknown(name))).transpose()?;
-    Ok(Rules { mutant, only, talkative: false })
+fn rules(Campaign { mutant, only, theme, .. }: &Campaign) -> Result<Rules, String> {
+    Ok(Rules {
+        mutant: named(mutant.as_deref(), Mutant::named)?,
+        only: named(only.as_deref(), Side::named)?,
+        theme: named(theme.as_deref(), narrowed_worlds::named)?,
+        talkative: false,
+    })
+}
+
+fn named<T>(name: Option<&str>, known: fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+    name.map(|name| known(name).ok_or_else(|| format!("nothing is called {name}"))).transpose()
 }

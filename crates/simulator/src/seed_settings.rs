@@ -183,6 +183,11 @@ impl Scene {
         self.chaos = LONG;
     }
 
+    /// A chain has one provider.
+    pub(crate) fn has_one_provider(&mut self, side: Side) {
+        self.nodes[side.place()] = 1;
+    }
+
     /// Charges are claimed for a time.
     pub(crate) fn has_no_periods(&mut self) {
         self.shapes = [Shape::Guarded; 2];
@@ -197,7 +202,14 @@ impl Scene {
     fn suit(&mut self, mutant: Mutant, side: Side) {
         let cancelled = [Mutant::CancelReleasesAtBroadcast, Mutant::NamesCancel];
         let of_several = [Mutant::ClaimsPerAccount, Mutant::ClaimsGoWithTheKey];
-        let alone = [Mutant::OneNodeQuorum, Mutant::AnybodySigns].contains(&mutant);
+        let alone = matches!(
+            mutant,
+            Mutant::OneNodeQuorum
+                | Mutant::AnybodySigns
+                | Mutant::HeadersUnhashed
+                | Mutant::TransactionsUnproven
+                | Mutant::ReceiptsUnproven
+        );
         let many = if mutant == Mutant::OneRefuses { 2 } else { NODES };
         let nodes = if alone { 1 } else { many };
         *self = Self {

@@ -8,11 +8,22 @@ const TRIES: u64 = 60;
 
 #[test]
 fn nobody_is_charged_twice_on_either_chain_whatever_goes_wrong() {
-    let what = Campaign { from: 0, seeds: 20, mutant: None, only: None, threads: 2 };
+    let what = Campaign { from: 0, seeds: 20, mutant: None, only: None, theme: None, threads: 2 };
     let tally = campaign(&what).unwrap();
     assert!(tally.broken.is_empty(), "{:?}", tally.broken);
     for at in ["EVM", "TRON"] {
         assert!(tally.count(at, "charged") > 10, "{}", tally.table());
+    }
+}
+
+#[test]
+fn a_sole_provider_that_lies_about_what_is_in_its_blocks_releases_nothing() {
+    let (only, theme) = (Some("EVM".to_owned()), Some("sole-liar".to_owned()));
+    let what = Campaign { from: 0, seeds: 20, mutant: None, only, theme, threads: 2 };
+    let tally = campaign(&what).unwrap();
+    assert!(tally.broken.is_empty(), "{:?}", tally.broken);
+    for told in ["charged", "lie", "altered block", "emptied block"] {
+        assert!(tally.count("EVM", told) > 10, "{}", tally.table());
     }
 }
 
@@ -29,7 +40,7 @@ fn a_seed_is_played_the_same_way_again() {
 /// Whether somebody notices.
 fn is_noticed(mutant: &str, side: &str) -> bool {
     let (broken, only) = (Some(mutant.to_owned()), Some(side.to_owned()));
-    let what = Campaign { from: 0, seeds: TRIES, mutant: broken, only, threads: 2 };
+    let what = Campaign { from: 0, seeds: TRIES, mutant: broken, only, theme: None, threads: 2 };
     !campaign(&what).unwrap().broken.is_empty()
 }
 

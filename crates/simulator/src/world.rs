@@ -183,13 +183,13 @@ pub(crate) struct World {
 impl World {
     /// The world of a seed.
     pub(crate) fn new(seed: u64, rules: Rules, towns: &Towns) -> Self {
-        let Rules { mutant, only, talkative } = rules;
+        let Rules { mutant, only, talkative, .. } = rules;
         let (mut dice, scene) = setting(seed, rules);
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
         tron.tighten(scene.tight.then_some(seed));
-        let liars = crate::narrowed_worlds::liars(&mut dice, &scene, mutant);
+        let liars = crate::narrowed_worlds::liars(&mut dice, &scene);
         let mut log = Log { talkative, ..Log::default() };
         scene.words().into_iter().for_each(|(at, word)| log.note(now_ms, at, word, 0));
         let world = Self {
@@ -362,7 +362,8 @@ impl World {
 }
 
 /// The dice of a seed, which know what its world has, and its scene.
-fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
+fn setting(seed: u64, rules: Rules) -> (Dice, Scene) {
+    let Rules { mutant, only, .. } = rules;
     let mut dice = Dice::new(seed);
     let mut scene = Scene::of(seed, mutant);
     // Half of all worlds are as hard as one in which some rule is broken, with that rule in force.
@@ -375,7 +376,7 @@ fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
         let stays = |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
         scene.change = scene.change.filter(stays);
     }
-    crate::narrowed_worlds::narrow(&mut dice, &mut scene, mutant);
+    crate::narrowed_worlds::narrow(&mut dice, &mut scene, rules);
     (dice, scene)
 }
 
