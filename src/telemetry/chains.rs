@@ -5,7 +5,7 @@ mod money;
 use super::scrape::{Labels, Samples, Scrape};
 use alloy::primitives::U256;
 use billing::{Family, PlatformChainId, spell_address};
-use chain::Vitals;
+use chain::{ProofMode, Vitals};
 use engine::{Gate, Lane, LaneCounts, LaneSet, NotReady, SigningLanes};
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,6 +110,16 @@ fn tell_standing(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
                 ([of_chain(chain.id), ("reason", reason.word().to_owned())], now)
             };
             NotReady::iter().map(of).collect::<Vec<_>>()
+        }),
+    );
+    scrape.gauges(
+        (
+            "records_proven",
+            "1 if the last record that decided something was proven by its block (EVM)",
+        ),
+        each(chains, |chain| {
+            let mode = chain.all().filter_map(|lane| lane.chain.proof_mode()).max()?;
+            (mode != ProofMode::Untried).then(|| i64::from(mode == ProofMode::Proven))
         }),
     );
     scrape.gauges(

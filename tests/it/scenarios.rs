@@ -53,6 +53,7 @@ mod other_makes;
 mod policy;
 mod procedures;
 mod profiles;
+mod proven_records;
 mod pruned;
 mod races;
 mod refusals;

@@ -5,11 +5,14 @@
 
 mod access;
 mod aggregate;
+mod block_proof;
 pub mod conclude;
 mod delivery;
 mod draft;
 mod drafting;
 mod errors;
+mod evidence;
+mod facts;
 mod fates;
 mod fees;
 mod finality;
@@ -41,7 +44,8 @@ use super::disputes::Disputes;
 use super::moved::RecordOfNode;
 use super::{
     AccountHistory, Chain, ChainBase, ChainError, Delivery, Draft, Estimate, Finding, HeadExtent,
-    HeadView, NotConnected, Preflight, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
+    HeadView, NotConnected, Preflight, ProofMode, Requests, SigningAccount, TokenUnits, TxOnRecord,
+    Vitals,
 };
 use ::node::{self as nodes, Dial, Fleet, FleetRules, JsonRpc, RealChain};
 use access::Access;
@@ -208,6 +212,10 @@ impl Chain for EvmChain {
 
     fn vitals(&self) -> Option<Vitals> {
         self.spending.vitals(&*self.head.last()?)
+    }
+
+    fn proof_mode(&self) -> Option<ProofMode> {
+        Some(self.tracker.fates.proof_mode())
     }
 
     async fn poll_head(&self, extent: HeadExtent) -> Result<HeadView, ChainError> {

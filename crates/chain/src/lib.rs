@@ -14,6 +14,7 @@ mod moved;
 mod multicall;
 mod payer;
 mod profiles;
+mod proofs;
 mod reads;
 mod ready;
 mod records;
@@ -34,6 +35,7 @@ pub use history::{
 pub use inspect::{Finding, Weight};
 pub use moved::{TokenOfWallet, TxOnRecord};
 pub use payer::Payer;
+pub use proofs::ProofMode;
 pub use ready::{Budget, ClockGap, TooDear, Unready};
 pub use records::Records;
 pub use requests::Requests;
@@ -193,6 +195,12 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// Returns the other values of the last look, for metrics and warnings; none before the first look.
     fn vitals(&self) -> Option<Vitals>;
+
+    /// Returns how records of final blocks are judged where that depends on the nodes; none on TRON, whose blocks are
+    /// always proven.
+    fn proof_mode(&self) -> Option<ProofMode> {
+        None
+    }
 
     /// Looks at the head, and publishes it.
     async fn poll_head(&self, extent: HeadExtent) -> Result<HeadView, ChainError>;

@@ -292,6 +292,21 @@ pub async fn receipt(rpc: EvmAsker<'_>, hash: B256) -> Result<Option<JsonReceipt
     rpc.ask("eth_getTransactionReceipt", json!([hash])).await
 }
 
+/// The block with this hash and its whole transactions, as the node tells it; null where the node has no such block.
+pub async fn block_told(rpc: EvmAsker<'_>, hash: B256) -> Result<Box<RawValue>, AskError> {
+    rpc.ask("eth_getBlockByHash", json!([hash, true])).await
+}
+
+/// All receipts of the block with this hash, as the node tells them; null where the node has no such block.
+pub async fn receipts_told(rpc: EvmAsker<'_>, block: B256) -> Result<Box<RawValue>, AskError> {
+    rpc.ask("eth_getBlockReceipts", json!([block])).await
+}
+
+/// The receipt of a transaction, as the node tells it; null where the node has none.
+pub async fn receipt_told(rpc: EvmAsker<'_>, hash: B256) -> Result<Box<RawValue>, AskError> {
+    rpc.ask("eth_getTransactionReceipt", json!([hash])).await
+}
+
 /// Runs a call at one view, and returns its answer.
 pub async fn call(view: &View<'_>, call: Call<'_>) -> Result<Bytes, AskError> {
     view.rpc.ask(ETH_CALL, json!([call.json(), view.block])).await

@@ -98,7 +98,10 @@ async fn two_records(family: Family) -> (Town, Vec<Proxy>, String) {
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     signer.terminate().await;
     match family {
-        Family::Evm => proxies[1].fault("eth_getTransactionReceipt", Act::Rewrite(reverted)),
+        Family::Evm => {
+            proxies.iter().for_each(Proxy::tells_no_block);
+            proxies[1].fault("eth_getTransactionReceipt", Act::Rewrite(reverted));
+        }
         Family::Tron => proxies[1].fault("gettransactioninfobyid", Act::Rewrite(failed_on_tron)),
     }
     (town, proxies, hash)

@@ -206,6 +206,7 @@ async fn what_the_contract_takes_beyond_the_claim_is_told_and_counted(family: Fa
         Family::Evm => "eth_getTransactionReceipt",
         Family::Tron => "gettransactioninfobyid",
     };
+    town.proxy.tells_no_block();
     town.proxy.fault(record, Act::Rewrite(one_unit_more_was_taken));
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     let billing = town.settled(&signer, &hash).await;

@@ -35,12 +35,12 @@ const RECHECKS_A_DAY: usize = 24 * 6;
 const A_DAY: usize = 10_000;
 
 /// What a provider is asked for one billing that is final in the block after it, its first look included; on TRON with
-/// the blocks that tell who its witnesses are.
-const FINAL_AT_ONCE: [(Family, usize); 2] = [(Family::Evm, 14), (Family::Tron, 32)];
+/// the blocks that tell who its witnesses are. On EVM one provider is asked for the block and its receipts besides.
+const FINAL_AT_ONCE: [(Family, usize); 2] = [(Family::Evm, 16), (Family::Tron, 32)];
 
 /// The same until it is final with blocks as far apart as looks: of an EVM chain on which that takes two blocks more,
 /// and of TRON's 27 witnesses (54 to 82, as looks and blocks fall together).
-const UNTIL_FINAL: [(Family, usize); 2] = [(Family::Evm, 24), (Family::Tron, 100)];
+const UNTIL_FINAL: [(Family, usize); 2] = [(Family::Evm, 26), (Family::Tron, 100)];
 
 /// How many billings are counted until one costs as little as that: on a machine that has much else to do more looks are
 /// made, and blocks, while one becomes final.

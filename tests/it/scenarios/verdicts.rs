@@ -45,7 +45,8 @@ async fn one_forged_receipt_of_three_frees_no_claim_and_its_node_is_caught() {
         (state(0), state(1), state(2)),
         (json!("alive"), json!("quarantined"), json!("alive"))
     );
-    assert!(signer.log().contains("this node lied: about who took a nonce"), "{}", signer.log());
+    let lied = "this node lied: about a transaction in a final block";
+    assert!(signer.log().contains(lied), "{}", signer.log());
     town.assert_paid(&[1, 0, 0]).await;
 }
 
@@ -61,6 +62,7 @@ async fn two_nodes_that_disagree_about_the_end_end_nothing() {
         let signer = town.signer().await;
         proxies[1].fault(RECEIPT, Act::Rewrite(lie));
         proxies[1].fault(BY_NONCE, Act::Rewrite(of_another_hash));
+        proxies.iter().for_each(Proxy::tells_no_block);
         let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
         made_final(&town).await;
         assert_eq!(state(&signer, &hash).await, "open");

@@ -115,6 +115,11 @@ impl Proxy {
         self.shared.faults.send_modify(|faults| faults.push((method, act)));
     }
 
+    /// From now on no record on EVM can be held against its block.
+    pub(crate) fn tells_no_block(&self) {
+        self.fault("eth_getBlockByHash", Act::Refuse("Method not found"));
+    }
+
     /// From now on, nothing is wrong.
     pub(crate) fn heal(&self) {
         self.shared.faults.send_replace(vec![]);

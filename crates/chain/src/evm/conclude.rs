@@ -272,7 +272,7 @@ impl EvmTestimony {
     }
 
     /// Returns the node's receipt of a transaction, if the transaction is in the block that the node holds there.
-    fn landed(&self, hash: B256) -> Option<(&Receipt, Block)> {
+    pub(super) fn landed(&self, hash: B256) -> Option<(&Receipt, Block)> {
         let receipt = self.receipts.get(&hash)?;
         let block = self.canonical.get(&receipt.block)?;
         let holds = block.number == receipt.block && block.hash == receipt.block_hash;

@@ -6,7 +6,7 @@ use super::head::EvmHead;
 use super::outcomes::OutcomeReader;
 use super::testimony::{TestimonyReader, testimonies};
 use crate::disputes::Disputes;
-use crate::{ChainError, Unanswered};
+use crate::{ChainError, ProofMode, Unanswered};
 use ::node::NodeId;
 use alloy::primitives::B256;
 use billing::{Attempt, Foreign, PlaceTakers, Slot};
@@ -63,6 +63,11 @@ impl Fates {
     pub(super) fn of(access: Access, disputes: Arc<Disputes>) -> Self {
         let testimonies = TestimonyReader::of(access.clone());
         Self { access, testimonies, landed: Mutex::default(), disputes }
+    }
+
+    /// Returns how the last record that decided something was judged.
+    pub(super) fn proof_mode(&self) -> ProofMode {
+        self.testimonies.evidence.mode()
     }
 
     /// Forgets all that is known of other places than these.

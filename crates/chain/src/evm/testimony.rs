@@ -3,6 +3,7 @@
 
 use super::access::Access;
 use super::conclude::{Block, EvmTestimony, Identified, Receipt};
+use super::evidence::Evidence;
 use super::head::EvmHead;
 use super::node_look::EvmLook;
 use ::node::NodeId;
@@ -33,15 +34,18 @@ type Searched = BTreeMap<(NodeId, u64), (Instant, Identified)>;
 pub(super) struct TestimonyReader {
     access: Access,
     searched: Mutex<Searched>,
+    /// The evidence for what nodes say of final blocks.
+    pub(super) evidence: Evidence,
 }
 
 impl TestimonyReader {
     /// Nothing was searched yet.
     pub(super) fn of(access: Access) -> Self {
-        Self { access, searched: Mutex::default() }
+        Self { evidence: Evidence::of(access.clone()), access, searched: Mutex::default() }
     }
 
-    /// Asks every node for the receipts of `wanted`, and then for the blocks that these name.
+    /// Asks every node for the receipts of `wanted`, and then for the blocks that these name. Of blocks that are final,
+    /// only what their own bytes bear out is left, as far as these can be judged.
     pub(super) async fn gather(
         &self,
         all: &mut [(NodeId, EvmTestimony)],
@@ -64,6 +68,7 @@ impl TestimonyReader {
             }
         });
         join_all(asked).await;
+        self.evidence.judge(all).await;
     }
 
     /// Has every node search its final blocks for the takers of these places.
