@@ -101,6 +101,17 @@ pub enum UnconfirmedSeen {
     },
 }
 
+/// The account's own batches that are in no block, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnWaiting {
+    /// There is none.
+    Nothing,
+    /// There are some, and they are left alone.
+    Some,
+    /// Bytes of one are about to leave, and may charge what somebody else has charged just now.
+    Leaving,
+}
+
 /// Everything that is known of an account's past in one look at the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PastView {
@@ -112,10 +123,8 @@ pub struct PastView {
     pub in_doubt: bool,
     /// The number of its batches that the chain has not decided.
     pub undecided: usize,
-    /// True if one of them is in no block, as far as is known.
-    pub own_waits: bool,
-    /// True if bytes of one of them are about to leave, which may charge what somebody else has charged just now.
-    pub sends: bool,
+    /// Those of them that are in no block.
+    pub waiting: OwnWaiting,
     /// The time, Unix ms of this machine.
     pub now_ms: i64,
     /// The checks that were ended before.
@@ -269,13 +278,16 @@ fn unconfirmed(view: &PastView, checks: &mut PastChecks) -> Doubt {
     let later = settled && checks.in_flight_is_over(view.journal.left_ms) && !view.in_doubt;
     let read_just_now =
         checks.unconfirmed_ms.is_some_and(|ms| view.now_ms.abs_diff(ms) < READ_EVERY_MS);
-    if later && !view.sends && (view.only_follows || view.own_waits && read_just_now) {
+    let asks = match view.waiting {
+        OwnWaiting::Nothing => !view.only_follows,
+        OwnWaiting::Some => !view.only_follows && !read_just_now,
+        OwnWaiting::Leaving => true,
+    };
+    if later && !asks {
         return Doubt::Settled;
     }
     let (unknown, untold, unread) = match view.unconfirmed {
-        UnconfirmedSeen::NotAsked => {
-            return ask_unconfirmed(later, view.own_waits && !view.sends);
-        }
+        UnconfirmedSeen::NotAsked => return ask_unconfirmed(later, view.waiting),
         UnconfirmedSeen::Told { unknown, untold, unread, rival_until_ms } => {
             checks.rival_until_ms = checks.rival_until_ms.max(rival_until_ms);
             (unknown, untold, unread)
@@ -288,7 +300,7 @@ fn unconfirmed(view: &PastView, checks: &mut PastChecks) -> Doubt {
     // The transaction in the pool may be a batch of ours which is in no block yet, but only if the process before
     // this one closed the journal: otherwise the journal may be a copy of a running one. A batch that is about to be
     // sent again needs to be told.
-    let explained = view.own_waits && !view.sends && (settled || view.journal.was_closed);
+    let explained = view.waiting == OwnWaiting::Some && (settled || view.journal.was_closed);
     if unknown && view.in_doubt {
         Doubt::Settled
     } else if unknown {
@@ -301,9 +313,12 @@ fn unconfirmed(view: &PastView, checks: &mut PastChecks) -> Doubt {
     }
 }
 
-fn ask_unconfirmed(later: bool, no_pools: bool) -> Doubt {
-    let places =
-        if later && no_pools { UnconfirmedIn::Blocks } else { UnconfirmedIn::BlocksAndPools };
+fn ask_unconfirmed(later: bool, waiting: OwnWaiting) -> Doubt {
+    let places = if later && waiting == OwnWaiting::Some {
+        UnconfirmedIn::Blocks
+    } else {
+        UnconfirmedIn::BlocksAndPools
+    };
     let calls = if later { CallsThatCount::Billings } else { CallsThatCount::All };
     Doubt::AskUnconfirmed(places, calls)
 }

@@ -37,8 +37,8 @@ pub use decide::{
     Again, FeeStanding, Memory, NodeRejection, Place, Rules, Sighting, Step, Unsettled, next_step,
 };
 pub use doubt::{
-    BlocksSeen, CallsThatCount, Doubt, JournalPast, LastUseSeen, PastChecks, PastRuling, PastView,
-    UnconfirmedIn, UnconfirmedSeen, doubt, new_lane_is_in_doubt,
+    BlocksSeen, CallsThatCount, Doubt, JournalPast, LastUseSeen, OwnWaiting, PastChecks,
+    PastRuling, PastView, UnconfirmedIn, UnconfirmedSeen, doubt, new_lane_is_in_doubt,
 };
 pub use entry::{BadField, Entry};
 pub use gate::{

@@ -5,8 +5,8 @@ use super::lane::Lane;
 use super::lane_error::LaneError;
 use alloy::primitives::B256;
 use billing::{
-    BlocksSeen, CallsThatCount, Closed, Doubt, JournalPast, LastUseSeen, PastRuling, PastView,
-    UnconfirmedIn, UnconfirmedSeen, doubt, new_lane_is_in_doubt,
+    BlocksSeen, CallsThatCount, Closed, Doubt, JournalPast, LastUseSeen, OwnWaiting, PastRuling,
+    PastView, UnconfirmedIn, UnconfirmedSeen, doubt, new_lane_is_in_doubt,
 };
 use chain::{AccountHistory, BlockScan, ChainError, RevocableCalls, ScanRange};
 use tracing::{debug, warn};
@@ -31,7 +31,7 @@ pub(super) async fn reconcile(lane: &Lane) -> Result<Reconciled, LaneError> {
 /// Returns true if the journal knows everything that the account did, irrevocable or not, as every node tells it now.
 /// Asked before bytes of an open batch leave where no nonce protects the batch.
 pub(super) async fn knows_all_now(lane: &Lane) -> Result<bool, LaneError> {
-    let view = PastView { sends: true, ..view(lane) };
+    let view = PastView { waiting: OwnWaiting::Leaving, ..view(lane) };
     let asked_ms = view.now_ms;
     reconcile_from(lane, view).await?;
     let known_ms = lane.past.checks().unconfirmed_ms;
@@ -44,7 +44,10 @@ async fn reconcile_from(lane: &Lane, mut view: PastView) -> Result<Reconciled, L
         view.now_ms = lane.journal.now_ms();
         if view.unconfirmed == UnconfirmedSeen::NotAsked {
             // A batch that is committed after the pools were asked explains nothing that waits in them.
-            (view.undecided, view.own_waits) = (lane.batches.count(), lane.batches.any_waits());
+            view.undecided = lane.batches.count();
+            if view.waiting != OwnWaiting::Leaving {
+                view.waiting = waiting(lane);
+            }
         }
         let PastRuling { checks, next } = doubt(&view);
         if let Doubt::Begin { since_ms } = next {
@@ -93,8 +96,7 @@ fn view(lane: &Lane) -> PastView {
         only_follows: !lane.settings.role.signs(),
         in_doubt: lane.account.doubt().is_some(),
         undecided: lane.batches.count(),
-        own_waits: lane.batches.any_waits(),
-        sends: false,
+        waiting: waiting(lane),
         now_ms,
         checks: lane.past.checks(),
         in_flight: BlocksSeen::NotRead,
@@ -102,6 +104,10 @@ fn view(lane: &Lane) -> PastView {
         since_left: BlocksSeen::NotRead,
         unconfirmed: UnconfirmedSeen::NotAsked,
     }
+}
+
+fn waiting(lane: &Lane) -> OwnWaiting {
+    if lane.batches.any_waits() { OwnWaiting::Some } else { OwnWaiting::Nothing }
 }
 
 /// Reads the blocks that became irrevocable since this process began. Transactions that a copy has forgotten may have

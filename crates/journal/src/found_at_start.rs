@@ -1,7 +1,6 @@
 //! The state in which the start of a process found the journal.
 
-use crate::LaneId;
-use crate::tables::unreconciled::LeftJournal;
+use crate::model::{LaneId, LeftJournal};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,12 +2,11 @@
 
 use crate::commit::{acceptance, place_takers, rows};
 use crate::found_at_start::FoundAtStart;
-use crate::model::{Durable, LaneId, Past};
+use crate::model::{Durable, LaneId, LeftJournal, Past};
 use crate::queue::WorkQueue;
 use crate::sql::Database;
 use crate::tables::doubts::LearntUpTo;
 use crate::tables::gas_notes::GasMoney;
-use crate::tables::unreconciled::LeftJournal;
 use crate::tables::{doubts, gas_notes, gate_notes, lane_past, unreconciled};
 use crate::{Journal, JournalError};
 use billing::{Attempt, Slot};

@@ -43,9 +43,9 @@ pub use job::Served;
 pub use lane_journal::{LaneJournal, LaneState};
 pub use model::{
     Addition, Billing, Binding, Durable, FailedBilling, HistoryEvent, HistoryHead, Instance,
-    LaneId, Line, LineOutcome, Misbound, Network, NoHead, Origin, OtherPause, Past, Pause,
-    PersonsWord, Proposal, Recorded, Resolution, Resolved, Sealed, Settlement, Setup, Switch,
-    Unresolved,
+    LaneId, LeftJournal, Line, LineOutcome, Misbound, Network, NoHead, Origin, OtherPause, Past,
+    Pause, PersonsWord, Proposal, Recorded, Resolution, Resolved, Sealed, Settlement, Setup,
+    Switch, Unresolved,
 };
 pub use open_error::OpenError;
 pub use pauses::Pauses;
@@ -59,7 +59,6 @@ pub use tables::doubts::LearntUpTo;
 pub use tables::gas_notes::GasMoney;
 pub use tables::known_lanes::KnownLane;
 pub use tables::renames::{NotRenamed, Renames, Renaming};
-pub use tables::unreconciled::LeftJournal;
 
 use alloy::primitives::B256;
 use billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};

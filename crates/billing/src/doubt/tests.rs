@@ -12,8 +12,7 @@ const CHECKED: PastView = PastView {
     only_follows: false,
     in_doubt: false,
     undecided: 0,
-    own_waits: false,
-    sends: false,
+    waiting: OwnWaiting::Nothing,
     now_ms: 50_000,
     checks: PastChecks {
         past: true,
@@ -102,9 +101,9 @@ fn after_a_start_blocks_are_read_until_nothing_from_before_can_land() {
 #[test]
 fn an_untold_pool_is_explained_by_own_batches_alone_and_only_if_the_journal_was_closed() {
     let checks = PastChecks { unconfirmed_ms: None, ..CHECKED.checks };
-    let untold = PastView { checks, own_waits: true, unconfirmed: UNTOLD, ..CHECKED };
+    let untold = PastView { checks, waiting: OwnWaiting::Some, unconfirmed: UNTOLD, ..CHECKED };
     assert_eq!(doubt(&untold).next, Doubt::Settled);
-    assert_eq!(doubt(&PastView { own_waits: false, ..untold }).next, Doubt::Wait);
+    assert_eq!(doubt(&PastView { waiting: OwnWaiting::Nothing, ..untold }).next, Doubt::Wait);
     let killed = JournalPast { was_closed: false, ..CHECKED.journal };
     assert_eq!(doubt(&PastView { journal: killed, ..untold }).next, Doubt::Wait);
     let told_all = PastView { journal: killed, unconfirmed: ALL_KNOWN, ..untold };
@@ -119,11 +118,11 @@ fn long_after_a_start_only_billings_count_and_pools_are_asked_while_nothing_of_o
     use UnconfirmedIn::{Blocks, BlocksAndPools};
     let ask = |places, calls| Doubt::AskUnconfirmed(places, calls);
     assert_eq!(doubt(&CHECKED).next, ask(BlocksAndPools, Billings));
-    let waits = PastView { own_waits: true, ..CHECKED };
+    let waits = PastView { waiting: OwnWaiting::Some, ..CHECKED };
     assert_eq!(doubt(&waits).next, ask(Blocks, Billings));
     assert_eq!(doubt(&PastView { now_ms: 30_000, ..waits }).next, Doubt::Settled, "just read");
     assert_eq!(doubt(&PastView { only_follows: true, ..CHECKED }).next, Doubt::Settled);
-    let sends = PastView { now_ms: 30_000, sends: true, ..waits };
+    let sends = PastView { now_ms: 30_000, waiting: OwnWaiting::Leaving, ..waits };
     assert_eq!(doubt(&sends).next, ask(BlocksAndPools, Billings), "others may have charged since");
     let untold = doubt(&PastView { unconfirmed: UNTOLD, ..sends });
     assert_eq!(untold.checks.unconfirmed_ms, sends.checks.unconfirmed_ms, "that is no answer");
@@ -146,6 +145,10 @@ fn blocks() -> impl Strategy<Value = BlocksSeen> {
         Just(BlocksSeen::Failed),
         read.prop_map(|[unknown, complete]| BlocksSeen::Read { unknown, complete }),
     ]
+}
+
+fn waiting() -> impl Strategy<Value = OwnWaiting> {
+    prop_oneof![Just(OwnWaiting::Nothing), Just(OwnWaiting::Some), Just(OwnWaiting::Leaving)]
 }
 
 fn last_use() -> impl Strategy<Value = LastUseSeen> {
@@ -183,14 +186,13 @@ fn account() -> impl Strategy<Value = PastView> {
             rival_until_ms: None,
         },
     );
-    (journal, checks, any::<[bool; 4]>(), 0..2_usize).prop_map(
-        |(journal, checks, [only_follows, in_doubt, own_waits, sends], undecided)| PastView {
+    (journal, checks, any::<[bool; 2]>(), waiting(), 0..2_usize).prop_map(
+        |(journal, checks, [only_follows, in_doubt], waiting, undecided)| PastView {
             journal,
             only_follows,
             in_doubt,
             undecided,
-            own_waits,
-            sends,
+            waiting,
             checks,
             ..CHECKED
         },
@@ -278,7 +280,8 @@ proptest! {
                 panic!("pools are asked before a lane opens first: {steps:?}");
             };
             prop_assert!(!unknown && !unread);
-            prop_assert!(!untold || view.own_waits && view.journal.was_closed);
+            let waits = view.waiting == OwnWaiting::Some;
+            prop_assert!(!untold || waits && view.journal.was_closed);
         }
         if view.journal.left_ms.is_some() && !view.checks.in_flight {
             prop_assert!(end.in_flight != BlocksSeen::NotRead, "blocks are read on");

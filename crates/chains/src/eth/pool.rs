@@ -34,7 +34,7 @@ pub fn next_nonce(chain: &Chain<Evm>, who: &Address) -> u64 {
     next
 }
 
-/// What waits of `who`, as geth tells it: without a gap, and behind one.
+/// The transactions of `who` that wait, as geth tells them: without a gap, and behind one.
 pub fn content(chain: &Chain<Evm>, who: &Address) -> Value {
     let next = next_nonce(chain, who);
     let own = chain.pool().iter().filter(|pending| pending.tx.signer() == *who);

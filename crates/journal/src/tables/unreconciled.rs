@@ -3,22 +3,12 @@
 //! everything is known.
 
 use crate::found_at_start::FoundAtStart;
+use crate::model::LeftJournal;
 use crate::sql::{Database, OptionalExtension as _, Row, SqlError, SqlResult, params};
 use crate::tables::lane_past;
 use crate::{HistoryEvent, LaneId, history};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
-
-/// The journal as another process left it, as far as a lane is concerned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftJournal {
-    /// When it was left, Unix ms of that process's machine; none if there was no such process.
-    pub left_ms: Option<i64>,
-    /// True if that process closed the journal.
-    pub was_closed: bool,
-    /// Until when the lane's account was known, Unix ms by the time of blocks; none if the lane was not.
-    pub known_ms: Option<i64>,
-}
 
 /// By the index on the rows that tell of it: see schema.sql.
 const NEWEST: &str = "SELECT event, body FROM history

@@ -22,6 +22,7 @@ mod opening;
 mod pages;
 mod passing;
 mod pausing;
+mod reconciling;
 mod resolving;
 mod restoring;
 mod settling;
