@@ -6,13 +6,12 @@ REVOKE INSERT ON about, migration, turn FROM {role};
 GRANT UPDATE (taken) ON turn TO {role};
 GRANT UPDATE (contract) ON chain TO {role};
 GRANT UPDATE (period, since) ON contract TO {role};
-GRANT UPDATE (next_position) ON lane TO {role};
-GRANT UPDATE (state, settled_ms, winner, block, block_s) ON batch TO {role};
-GRANT UPDATE (ending, message, used, fee) ON attempt TO {role};
+GRANT UPDATE (next_position, day, sums) ON lane TO {role};
+GRANT UPDATE (state, settled_ms, winner, block, block_s, ending, message, used, fee, counted, lost)
+    ON batch TO {role};
 GRANT UPDATE (live, guard_until_s, outcome, code, detail, elsewhere, resolved, resolved_by, resolved_ms)
     ON claim TO {role};
 GRANT UPDATE (amount) ON spend TO {role};
-GRANT UPDATE (items, amount, given_back) ON counted TO {role};
 GRANT UPDATE (clock_ms, told, unfit, seen) ON instance TO {role};
 GRANT UPDATE (read_number, read_id) ON doubt TO {role};
 GRANT DELETE ON pause, doubt, instance TO {role};

@@ -25,7 +25,7 @@ pub const NETWORK: Network = Network { family: Family::Evm, id: 31_337 };
 /// The profile of the contract, as far as the journal cares: a text.
 pub const PROFILE: &str = "a profile";
 /// Every table of a journal.
-pub const TABLES: [&str; 17] = [
+pub const TABLES: [&str; 19] = [
     "boot",
     "restored",
     "chain",
@@ -35,11 +35,13 @@ pub const TABLES: [&str; 17] = [
     "profile",
     "doubt",
     "batch",
-    "attempt",
+    "batch_hour",
+    "scope",
+    "tx",
+    "later_attempt",
     "claim",
     "payer",
     "spend",
-    "counted",
     "history",
     "request",
     "request_batch",

@@ -3,6 +3,7 @@
 pub(crate) mod acceptance;
 pub(crate) mod day_sums;
 pub(crate) mod endings;
+pub(crate) mod newest_day;
 pub(crate) mod place_takers;
 pub(crate) mod requests;
 pub(crate) mod rows;

@@ -4,7 +4,7 @@
 use crate::model::{Added, Corrected};
 use crate::sql::columns::period_text;
 use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
-use crate::{HistoryEvent, HistoryHead, Origin};
+use crate::{HistoryEvent, HistoryHead, LaneId, Origin};
 use alloy::primitives::B256;
 use billing::{
     AskedBy, Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord,
@@ -12,6 +12,7 @@ use billing::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use spans::SpanPlace;
+use std::collections::BTreeMap;
 
 /// The point from which the history goes on: the number and the digest of its newest row.
 #[derive(Debug, Default)]
@@ -98,7 +99,8 @@ impl HistoryRow<'_> {
     }
 }
 
-/// The history's record of an accepted batch: enough to notice any later change to its rows.
+/// The history's record of an accepted batch: what others are built from stands in it, and a digest of the rest, so that
+/// any later change to its rows is noticed.
 pub(crate) struct Accepted<'a> {
     pub(crate) batch: BatchId,
     pub(crate) origin: Origin,
@@ -113,7 +115,7 @@ pub(crate) struct Accepted<'a> {
     /// The digest of its first transaction; of an adopted one, whose bytes are not known, its hash.
     pub(crate) transaction: String,
     /// The amounts that the batch added to the sums of the day.
-    pub(crate) counted: Vec<Added>,
+    pub(crate) counted: &'a [Added],
     /// The items that another batch held when it was learnt from the chain.
     pub(crate) elsewhere: Vec<usize>,
     /// The claims that it freed, because their guards had ended.
@@ -125,20 +127,33 @@ pub(crate) type ClaimPlace = (i64, i64);
 
 impl Accepted<'_> {
     pub(crate) fn body(&self, items: &[Item]) -> Value {
+        let LaneId { chain, signer } = self.origin.lane;
+        // By its hash followers are told of a batch that was learnt.
+        let learnt = self.profile.is_none().then_some(&self.transaction);
         json!({
             "batch": self.batch.0,
-            "place": self.origin.place(self.position),
+            "place": {"chain": chain.0, "signer": signer, "position": self.position},
+            "caller": self.caller.map(|by| by.label.as_str()),
+            "counted": self.counted,
+            "elsewhere": self.elsewhere,
+            "freed": self.freed,
+            "transaction": learnt,
+            "content": self.content(items),
+        })
+    }
+
+    /// Returns the digest of what the rows of the batch hold besides, hex.
+    fn content(&self, items: &[Item]) -> String {
+        let content = json!({
+            "contract": self.origin.contract,
             "request": self.request,
             "profile": self.profile,
-            "caller": self.caller.map(|by| by.label.as_str()),
             "caller_key": self.caller.map(|by| by.key.as_str()),
             "trace": self.trace.map(|place| place.to_string()),
             "claims": claims_digest(items),
             "transaction": self.transaction,
-            "counted": self.counted,
-            "elsewhere": self.elsewhere,
-            "freed": self.freed,
-        })
+        });
+        hex::encode(Sha256::digest(content.to_string()))
     }
 }
 
@@ -171,8 +186,8 @@ pub(crate) struct Settled<'a> {
     pub(crate) block: BlockRef,
     /// The cost of that transaction, if it is one of the batch's own.
     pub(crate) record: Option<&'a TxRecord>,
-    /// The words for what became of each item.
-    pub(crate) outcomes: Value,
+    /// The words for what became of each item that was not just charged, by its place.
+    pub(crate) outcomes: BTreeMap<usize, String>,
     /// Until when its charges without a period stay claimed, chain time, s; none where it charged nobody.
     pub(crate) guard_until: Option<u64>,
     /// The changes that the batch's end made in the sums of days.

@@ -20,7 +20,7 @@ mod settlement;
 mod setup;
 
 pub use boot_id::BootId;
-pub(crate) use counted::{Added, Corrected, DayAmount};
+pub(crate) use counted::{Added, Corrected, DayAmount, DayCount};
 pub use durable::Durable;
 pub use finding::{PersonsWord, Resolved, Unresolved};
 pub use history_event::HistoryEvent;

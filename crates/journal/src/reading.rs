@@ -4,10 +4,11 @@ use crate::commit::rows;
 use crate::model::Billing;
 use crate::sql::{Database, Params, Row, SqlError, SqlResult, Statement};
 use crate::tables::renames::Renames;
-use crate::tables::starts;
+use crate::tables::{batch_hours, starts};
 use crate::{Journal, JournalError};
 use billing::BatchId;
 use std::fmt;
+use std::ops::Range;
 
 /// The tables as they are between two commits.
 #[derive(Clone, Copy)]
@@ -45,6 +46,16 @@ impl<'c> Reading<'c> {
     /// A batch with everything that is known of it.
     pub fn billing(self, batch: BatchId) -> SqlResult<Option<Billing>> {
         rows::billing(self.0, batch)
+    }
+
+    /// The first batch behind `after` that was accepted in `time`, Unix ms.
+    pub fn first_in(self, time: &Range<i64>, after: i64) -> SqlResult<Option<i64>> {
+        batch_hours::first_in(self.0, time, after)
+    }
+
+    /// The last batch before `before` that was accepted in `time`, Unix ms.
+    pub fn last_in(self, time: &Range<i64>, before: i64) -> SqlResult<Option<i64>> {
+        batch_hours::last_in(self.0, time, before)
     }
 
     /// The present ids of chains that had others before.

@@ -1,4 +1,4 @@
--- Version 4. Once released, this file is never changed: what a later version needs is a step of
+-- Version 5. Once released, this file is never changed: what a later version needs is a step of
 -- migrate.rs. Times ending in _ms are Unix milliseconds of this machine; those ending in _s are block
 -- timestamps, Unix seconds. Amounts and periods are decimal text: they are 256 bits wide. Nothing is
 -- deleted, but for pauses and doubts that are over; each of those is a row of the history.
@@ -47,12 +47,16 @@ CREATE TABLE pause (
     why      TEXT
 ) STRICT;
 
--- What one signing account does on one chain, one position after the other, without gaps.
+-- What one signing account does on one chain, one position after the other, without gaps. day is the newest on which it
+-- was let charge (days since 1970, UTC), and sums what that came to: JSON, by units as in the table spend.
 CREATE TABLE lane (
     chain         INTEGER NOT NULL REFERENCES chain (id),
     signer        BLOB    NOT NULL CHECK (length(signer) = 20),
     next_position INTEGER NOT NULL CHECK (next_position >= 0),
-    PRIMARY KEY (chain, signer)
+    day           INTEGER,
+    sums          TEXT,
+    PRIMARY KEY (chain, signer),
+    CHECK ((day IS NULL) = (sums IS NULL))
 ) STRICT, WITHOUT ROWID;
 
 -- Lanes that may have forgotten what they did after since_ms: the journal was restored. Everything up to the final
@@ -76,11 +80,29 @@ CREATE TABLE profile (
     UNIQUE (chain, contract, body)
 ) STRICT;
 
+-- The contracts on chains that claims are kept for.
+CREATE TABLE scope (
+    id       INTEGER PRIMARY KEY,
+    chain    INTEGER NOT NULL REFERENCES chain (id),
+    contract BLOB    NOT NULL CHECK (length(contract) = 20),
+    UNIQUE (chain, contract)
+) STRICT;
+
+-- The batch of every transaction. No transaction is of two.
+CREATE TABLE tx (
+    hash  BLOB NOT NULL PRIMARY KEY CHECK (length(hash) = 32),
+    batch INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- profile is NULL for what was learnt from the chain: its outcomes were read when it was learnt.
 -- caller_label and caller_key are those of whoever asked; NULL where nobody had to sign, and for what was
 -- learnt from the chain. trace is the span of the request, where spans are sent (spans.rs). winner, block
 -- and block_s tell what decided; a batch that expired has no winner, and so has one that was usurped by no
--- transaction: its place is used up, and its claims are unproven.
+-- transaction: its place is used up, and its claims are unproven. ending, message, used (gas or energy) and fee (wei
+-- or sun, decimal) are what nodes record of winner, where it is the batch's own; NULL where too few have told it.
+-- counted is what the batch added to the sums of days and gave back at its end: JSON, as model/counted.rs has it.
+-- hash, raw and gas_required are the first transaction, signed when the batch was accepted; raw and gas_required are
+-- NULL for one that was learnt from the chain.
 CREATE TABLE batch (
     id          INTEGER PRIMARY KEY,
     chain       INTEGER NOT NULL REFERENCES chain (id),
@@ -95,33 +117,56 @@ CREATE TABLE batch (
     state       TEXT    NOT NULL
                 CHECK (state IN ('open', 'charged', 'reverted', 'cancelled', 'usurped', 'expired')),
     accepted_ms INTEGER NOT NULL,
+    hash        BLOB    NOT NULL REFERENCES tx (hash),
+    gas_required INTEGER CHECK (gas_required >= 0),
     settled_ms  INTEGER,
     winner      BLOB    CHECK (length(winner) = 32),
     block       INTEGER CHECK (block >= 0),
     block_s     INTEGER CHECK (block_s >= 0),
+    ending      TEXT,
+    message     TEXT,
+    used        INTEGER CHECK (used >= 0),
+    fee         TEXT,
+    counted     TEXT    NOT NULL,
+    lost        INTEGER NOT NULL DEFAULT 0 CHECK (lost IN (0, 1)),
+    raw         BLOB,
     CHECK ((caller_label IS NULL) = (caller_key IS NULL)),
     CHECK ((state = 'open') = (settled_ms IS NULL)),
     CHECK ((state = 'open') = (block IS NULL)),
     CHECK ((state = 'open') = (block_s IS NULL)),
-    CHECK (state = 'usurped' OR (state IN ('open', 'expired')) = (winner IS NULL))
+    CHECK (state = 'usurped' OR (state IN ('open', 'expired')) = (winner IS NULL)),
+    CHECK ((ending IS NULL) = (used IS NULL)),
+    CHECK ((ending IS NULL) = (fee IS NULL)),
+    CHECK (ending IS NOT NULL OR message IS NULL),
+    CHECK (ending IS NULL OR winner IS NOT NULL),
+    CHECK ((raw IS NULL) = (gas_required IS NULL)),
+    CHECK (lost = 0 OR state = 'usurped')
 ) STRICT;
--- A place in the lane belongs to one batch. One that lost its place to another keeps the number.
-CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE state <> 'usurped';
+-- A place in the lane belongs to one batch. One that lost its place to another (lost = 1: it is usurped) keeps the
+-- number. An end changes no column of these but state, which one small index is about.
+CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE lost = 0;
 CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
-CREATE INDEX batch_used_up ON batch (chain, signer) WHERE state = 'usurped' AND winner IS NULL;
--- What the ledger asks for by time.
-CREATE INDEX batch_accepted ON batch (accepted_ms);
+CREATE INDEX batch_used_up ON batch (chain, signer) WHERE lost = 1;
 
--- What a caller's name for a request stands for: the digest of its entries (billing/order.rs). The
--- name is the API key's; '' where nobody had to sign.
+-- The hours (since 1970) in which any of 1024 batches was accepted, whose numbers are in one stretch: so the ledger
+-- finds a time. Only the first batch of an hour or of a stretch writes a row.
+CREATE TABLE batch_hour (
+    hour    INTEGER NOT NULL,
+    stretch INTEGER NOT NULL,
+    PRIMARY KEY (hour, stretch)
+) STRICT, WITHOUT ROWID;
+
+-- What a caller's name for a request stands for: the digest of its entries (billing/order.rs), and the batch that
+-- was signed for it. The name is the API key's; '' where nobody had to sign.
 CREATE TABLE request (
     id         TEXT NOT NULL,
     caller_key TEXT NOT NULL,
     digest     BLOB NOT NULL CHECK (length(digest) = 32),
+    batch      INTEGER REFERENCES batch (id),
     PRIMARY KEY (id, caller_key)
 ) STRICT, WITHOUT ROWID;
 
--- The batches that answers to a request have named: the one that was signed for it, and earlier ones.
+-- Further batches that answers to a request have named.
 CREATE TABLE request_batch (
     request    TEXT    NOT NULL,
     caller_key TEXT    NOT NULL,
@@ -130,37 +175,32 @@ CREATE TABLE request_batch (
     FOREIGN KEY (request, caller_key) REFERENCES request (id, caller_key)
 ) STRICT, WITHOUT ROWID;
 
--- raw and gas_required are NULL for a transaction that was learnt from the chain. ending, message, used
--- (gas or energy) and fee (wei or sun, decimal) are what nodes record of a transaction in a final block;
--- NULL where too few of them have told it.
-CREATE TABLE attempt (
-    hash         BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32),
+-- Transactions that were signed in the place of a batch's first one, which its own row has.
+CREATE TABLE later_attempt (
     batch        INTEGER NOT NULL REFERENCES batch (id),
-    seq          INTEGER NOT NULL CHECK (seq >= 0),
-    kind         TEXT    NOT NULL CHECK (kind IN ('bill', 'cancel')),
-    raw          BLOB,
-    gas_required INTEGER CHECK (gas_required >= 0),
+    seq          INTEGER NOT NULL CHECK (seq > 0),
+    hash         BLOB NOT NULL REFERENCES tx (hash),
+    kind         TEXT NOT NULL CHECK (kind IN ('bill', 'cancel')),
+    raw          BLOB NOT NULL,
+    gas_required INTEGER NOT NULL CHECK (gas_required >= 0),
     signed_ms    INTEGER NOT NULL,
-    ending       TEXT,
-    message      TEXT,
-    used         INTEGER CHECK (used >= 0),
-    fee          TEXT,
-    UNIQUE (batch, seq),
-    CHECK ((raw IS NULL) = (gas_required IS NULL)),
-    CHECK ((ending IS NULL) = (used IS NULL)),
-    CHECK ((ending IS NULL) = (fee IS NULL)),
-    CHECK (ending IS NOT NULL OR message IS NULL)
+    PRIMARY KEY (batch, seq)
 ) STRICT;
 
--- The right to a charge. outcome is NULL until the chain has decided; 'released' where the batch
--- charged nobody; plan_version, wallet and token are NULL where nobody has told them; code (a failCode) and the contract's own number stand with 'failed' alone.
+-- Every transaction of every batch.
+CREATE VIEW attempt AS
+    SELECT id AS batch, 0 AS seq, hash, 'bill' AS kind, raw, gas_required, accepted_ms AS signed_ms FROM batch
+    UNION ALL SELECT batch, seq, hash, kind, raw, gas_required, signed_ms FROM later_attempt;
+
+-- The right to a charge. outcome is NULL until the chain has decided, and of a charge that was made as its batch's
+-- state says; 'released' where the batch charged nobody; plan_version, wallet and token are NULL where nobody has
+-- told them; code (a failCode) and the contract's own number stand with 'failed' alone.
 -- elsewhere = 1: learnt from the chain while another batch held the same charge; it is live as soon as that one
 -- lets go (passing.rs). resolved is what a person found out about an unproven one.
 CREATE TABLE claim (
     batch         INTEGER NOT NULL REFERENCES batch (id),
     item          INTEGER NOT NULL CHECK (item >= 0),
-    chain         INTEGER NOT NULL,
-    contract      BLOB    NOT NULL CHECK (length(contract) = 20),
+    scope         INTEGER NOT NULL REFERENCES scope (id),
     subscribe_id  INTEGER NOT NULL,
     plan_id       INTEGER NOT NULL,
     user_hash     BLOB    NOT NULL CHECK (length(user_hash) = 32),
@@ -184,8 +224,8 @@ CREATE TABLE claim (
 ) STRICT, WITHOUT ROWID;
 -- The two walls against charging twice. The period comes first: the claims of one batch then lie side
 -- by side, and a commit writes a few pages instead of one for every claim.
-CREATE UNIQUE INDEX claim_key ON claim (period, plan_id, user_hash, contract, chain) WHERE live = 1;
-CREATE UNIQUE INDEX claim_subscription ON claim (period, subscribe_id, contract, chain) WHERE live = 1;
+CREATE UNIQUE INDEX claim_key ON claim (period, plan_id, user_hash, scope) WHERE live = 1;
+CREATE UNIQUE INDEX claim_subscription ON claim (period, subscribe_id, scope) WHERE live = 1;
 -- The ledger finds the charges of a subscription and of a user by these walls and, once they are no claims
 -- any more, by the following two, to which nothing is written in a commit that charges.
 CREATE INDEX claim_gone ON claim (subscribe_id) WHERE live = 0;
@@ -199,7 +239,7 @@ CREATE TABLE payer (
     PRIMARY KEY (wallet, user_hash)
 ) STRICT, WITHOUT ROWID;
 
--- What an account was let charge, and what its transactions may cost, in one UTC day (days since 1970).
+-- What an account was let charge, and what its transactions may cost, in one UTC day before its newest.
 -- unit is a token's address or 'fee'.
 CREATE TABLE spend (
     chain  INTEGER NOT NULL,
@@ -208,18 +248,6 @@ CREATE TABLE spend (
     unit   TEXT    NOT NULL,
     amount TEXT    NOT NULL,
     PRIMARY KEY (chain, signer, day, unit)
-) STRICT, WITHOUT ROWID;
-
--- What each batch added to that, and what was given back at its end. items are the places of the
--- charges that it is made of; none for fees.
-CREATE TABLE counted (
-    batch      INTEGER NOT NULL REFERENCES batch (id),
-    day        INTEGER NOT NULL,
-    unit       TEXT    NOT NULL,
-    items      TEXT    NOT NULL,
-    amount     TEXT    NOT NULL,
-    given_back TEXT    NOT NULL,
-    PRIMARY KEY (batch, day, unit)
 ) STRICT, WITHOUT ROWID;
 
 -- digest = SHA-256 of the digest before it and of this row: see history.rs.

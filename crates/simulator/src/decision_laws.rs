@@ -55,8 +55,10 @@ fn hash(row: &Row<'_>, at: usize) -> rusqlite::Result<B256> {
 }
 
 fn signed(watch: &Watch, disk: &Connection) -> Vec<Signed> {
-    let sql = "SELECT batch, seq, position, hash, chain, signer, raw FROM attempt
-                 JOIN batch ON batch.id = batch WHERE attempt.rowid > ?1 AND raw IS NOT NULL";
+    let sql = "SELECT id, 0, position, hash, chain, signer, raw FROM batch
+                WHERE id > ?1 AND raw IS NOT NULL
+                UNION ALL SELECT id, seq, position, later.hash, chain, signer, later.raw
+                 FROM later_attempt AS later JOIN batch ON batch.id = later.batch WHERE later.rowid > ?2";
     let mut select = disk.prepare_cached(sql).expect("the schema has it");
     let row = |row: &Row<'_>| {
         let own = Own {
@@ -68,7 +70,8 @@ fn signed(watch: &Watch, disk: &Connection) -> Vec<Signed> {
         };
         Ok(Signed { batch: row.get(0)?, seq: row.get(1)?, position: own.position, own })
     };
-    let rows = select.query_map([watch.attempts], row).expect("it is read");
+    let known = [watch.attempts.batch, watch.attempts.later];
+    let rows = select.query_map(known, row).expect("it is read");
     rows.map(|row| row.expect("a row")).collect()
 }
 
@@ -229,9 +232,7 @@ fn is_known(disk: &Connection, own: &Own) -> bool {
         Side::Evm => {
             "SELECT count(*) FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3 AND ?4 = ?4"
         }
-        Side::Tron => {
-            "SELECT count(*) FROM attempt WHERE hash = ?4 AND ?1 = ?1 AND ?2 = ?2 AND ?3 = ?3"
-        }
+        Side::Tron => "SELECT count(*) FROM tx WHERE hash = ?4 AND ?1 = ?1 AND ?2 = ?2 AND ?3 = ?3",
     };
     let of = (own.side.platform_id(), own.signer.as_slice(), own.position, own.hash.as_slice());
     let mut select = disk.prepare_cached(sql).expect("the schema has it");
@@ -264,8 +265,9 @@ pub(crate) fn restorations(disk: &Connection) -> i64 {
 
 /// D8: what a transaction has charged that the journal knows the end of is held: for good, or until its guard is over.
 fn what_was_taken_is_held(world: &World, disk: &Connection) -> Law {
-    let sql = "SELECT EXISTS (SELECT 1 FROM attempt WHERE hash = ?1) AND NOT EXISTS
-               (SELECT 1 FROM claim WHERE chain = ?2 AND contract = ?3 AND subscribe_id = ?4
+    let sql = "SELECT EXISTS (SELECT 1 FROM tx WHERE hash = ?1) AND NOT EXISTS
+               (SELECT 1 FROM claim JOIN scope ON scope.id = claim.scope
+                 WHERE chain = ?2 AND contract = ?3 AND subscribe_id = ?4
                    AND period = ?5 AND live = 1 AND (guard_until_s IS NULL OR guard_until_s >= ?6))";
     let mut select = disk.prepare_cached(sql).expect("the schema has it");
     for taken in &world.watch.taken {

@@ -1,6 +1,7 @@
 //! The disk under the journal: real files of the real database, that can be full, end a commit with neither
 //! yes nor no, and come back as copies when nobody expects them.
 
+use crate::attempts::{NewestAttempts, attempts};
 use crate::decision_laws;
 use crate::dice::Fault;
 use crate::genesis::biller;
@@ -202,7 +203,7 @@ impl Files {
     }
 
     fn attempts(&self, of: &str) -> Vec<(B256, Kind)> {
-        attempts(&self.copied(of), 0)
+        attempts(&self.copied(of), NewestAttempts::default())
     }
 
     /// A copy of one of the journals, to look at.
@@ -226,44 +227,16 @@ fn chosen_mark(world: &mut World) -> Mark {
     Mark::Copied
 }
 
-/// The transactions that were signed after the first `known`.
-pub(crate) fn attempts(conn: &Connection, known: i64) -> Vec<(B256, Kind)> {
-    let sql = "SELECT hash, kind FROM attempt WHERE rowid > ?1";
-    let mut select = conn.prepare_cached(sql).expect("the schema has it");
-    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?));
-    let rows = select.query_map([known], row).expect("it is read");
-    rows.map(|row| {
-        let (hash, kind) = row.expect("a row");
-        let kind = if kind == "cancel" { Kind::Cancel } else { Kind::Bill };
-        (B256::from_slice(&hash), kind)
-    })
-    .collect()
-}
-
-/// The transactions of one batch.
-pub(crate) fn attempts_of(conn: &Connection, batch: i64) -> Vec<B256> {
-    let mut select = conn
-        .prepare_cached("SELECT hash FROM attempt WHERE batch = ?1")
-        .expect("the schema has it");
-    let rows = select.query_map([batch], |row| row.get::<_, Vec<u8>>(0)).expect("it is read");
-    rows.map(|row| B256::from_slice(&row.expect("a row"))).collect()
-}
-
 /// Every claim at the end, for people.
 pub(crate) fn claims(conn: &Connection) -> Vec<String> {
     let sql =
         "SELECT printf('claim: chain %d batch %d (%s) subscription %d period %s live %d %s %s',
-                      claim.chain, batch, state, subscribe_id, claim.period, live,
-                      coalesce(outcome, '-'), coalesce(code, ''))
+                      batch.chain, batch, state, subscribe_id, claim.period, live,
+                      coalesce(outcome, nullif(state, 'open'), '-'), coalesce(code, ''))
                  FROM claim JOIN batch ON batch.id = batch ORDER BY batch, item";
     let mut select = conn.prepare(sql).expect("the schema has it");
     let rows = select.query_map([], |row| row.get(0)).expect("it is read");
     rows.map(|row| row.expect("a row")).collect()
-}
-
-fn last(conn: &Connection) -> i64 {
-    let sql = "SELECT coalesce(max(rowid), 0) FROM attempt";
-    conn.prepare_cached(sql).and_then(|mut one| one.query_row([], |row| row.get(0))).unwrap_or(0)
 }
 
 /// The disk as the journal's writer meets it.
@@ -298,7 +271,7 @@ impl Disk for SimDisk {
         let most = if world.fault("both", Fault::DiskFull) { 1 } else { 1_000_000 };
         let _: i64 =
             conn.query_row(&format!("PRAGMA max_page_count = {most}"), [], |row| row.get(0))?;
-        world.known_attempts = last(conn);
+        world.known_attempts = NewestAttempts::of(conn);
         conn.execute_batch("BEGIN IMMEDIATE")?;
         world.watch.begin(conn, world.known_attempts);
         misbehave(world, conn)
@@ -350,7 +323,7 @@ impl Disk for SimDisk {
 fn misbehave(world: &mut World, conn: &Connection) -> rusqlite::Result<()> {
     for hash in &world.released {
         let sql = "UPDATE claim SET live = 0
-                    WHERE batch = (SELECT batch FROM attempt WHERE hash = ?1)";
+                    WHERE batch = (SELECT batch FROM tx WHERE hash = ?1)";
         conn.execute(sql, [hash.as_slice()])?;
     }
     Ok(())
@@ -385,8 +358,8 @@ fn shrug_off(
 /// Sends at once, as a process does that does not wait for its disk.
 fn send_now(world: &mut World, conn: &Connection, signed: &[(B256, Kind)]) {
     for (hash, _) in signed {
-        let sql = "SELECT raw, chain FROM attempt JOIN batch ON batch.id = attempt.batch
-                    WHERE hash = ?1";
+        let sql = "SELECT attempt.raw, chain FROM attempt JOIN batch ON batch.id = attempt.batch
+                    WHERE attempt.hash = ?1";
         let row = |row: &rusqlite::Row<'_>| {
             Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, u32>(1)?))
         };

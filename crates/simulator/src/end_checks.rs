@@ -48,7 +48,8 @@ pub(crate) fn sums_are_true(world: &World, disk: &Connection) -> Result<(), Stri
         let on_chain = charges.iter().filter(|(name, _)| name.0 == side);
         let on_chain = on_chain.map(|(_, paid)| paid.len()).sum::<usize>();
         let count = |outcome: &str| {
-            let sql = "SELECT count(*) FROM claim WHERE chain = ?1 AND outcome = ?2";
+            let sql = "SELECT count(*) FROM claim JOIN batch ON batch.id = claim.batch
+                       WHERE batch.chain = ?1 AND coalesce(outcome, state) = ?2";
             let row = |row: &rusqlite::Row<'_>| row.get::<_, usize>(0);
             disk.query_row(sql, (side.platform_id(), outcome), row).expect("the schema has it")
         };

@@ -1,9 +1,9 @@
 //! The laws that must hold, whatever went wrong: asked of the contracts on both chains, of the disk, and of every
 //! answer that was given.
 
+use crate::attempts::{NewestAttempts, attempts};
 use crate::callers::{Callers, Heard, Named, Refusal, Request};
 use crate::decision_laws::{a_copy_is_noticed, nothing_done_is_unknown};
-use crate::disk::attempts;
 use crate::genesis::biller;
 use crate::seed_settings::{GUARD, Shape};
 use crate::world::{Charge, ChargeName, Charges, Kind, Side, World};
@@ -207,7 +207,8 @@ fn nothing_is_open(disk: &Connection) -> Law {
 
 /// I2: what has left the process is on disk, still.
 fn nothing_is_lost(world: &World, disk: &Connection) -> Law {
-    let kept: Vec<B256> = attempts(disk, 0).into_iter().map(|(hash, _)| hash).collect();
+    let kept: Vec<B256> =
+        attempts(disk, NewestAttempts::default()).into_iter().map(|(hash, _)| hash).collect();
     let lost = |hash: &&B256| !world.forgotten.contains(*hash) && !kept.contains(hash);
     match world.sent.iter().find(lost) {
         None => Ok(()),
@@ -277,7 +278,8 @@ fn outcomes_are_true(
     side: Side,
     any: bool,
 ) -> Law {
-    let sql = "SELECT subscribe_id, period FROM claim WHERE batch = ?1 AND outcome = 'charged'";
+    let sql = "SELECT subscribe_id, period FROM claim JOIN batch ON batch.id = claim.batch
+               WHERE claim.batch = ?1 AND coalesce(outcome, state) = 'charged'";
     let mut select = disk.prepare_cached(sql).expect("the schema has it");
     let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
     let rows = select.query_map([batch], row).expect("it is read");

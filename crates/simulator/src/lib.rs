@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod attempts;
 mod authorizations;
 mod broken_journals;
 mod callers;

@@ -124,8 +124,10 @@ const PER_ACCOUNT: &str = "CREATE TEMP TRIGGER broken AFTER INSERT ON main.batch
     UPDATE claim SET live = 0 WHERE batch IN
      (SELECT id FROM batch WHERE chain = new.chain AND signer <> new.signer); END";
 
-const FORGOTTEN: &str = "CREATE TEMP TRIGGER broken AFTER INSERT ON main.attempt BEGIN
-    DELETE FROM attempt WHERE batch = new.batch AND seq < new.seq; END";
+const FORGOTTEN: &str = "CREATE TEMP TRIGGER broken AFTER INSERT ON main.later_attempt BEGIN
+    DELETE FROM later_attempt WHERE batch = new.batch AND seq < new.seq;
+    UPDATE batch SET hash = new.hash, raw = new.raw, gas_required = new.gas_required
+     WHERE id = new.batch; END";
 
 const FAILED_IS_CHARGED: &str = "CREATE TEMP TRIGGER broken AFTER UPDATE OF outcome ON main.claim
     WHEN new.outcome NOT IN ('charged', 'unproven') BEGIN

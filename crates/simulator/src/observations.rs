@@ -1,8 +1,8 @@
 //! The world's memory for the laws on decisions: everything that its Signers ever signed, the places that show it,
 //! and what nodes have said of it.
 
+use crate::attempts::{NewestAttempts, attempts_of};
 use crate::decision_laws::restorations;
-use crate::disk::attempts_of;
 use crate::genesis::biller;
 use crate::net::{Member, Net};
 use crate::seed_settings::Change;
@@ -62,7 +62,7 @@ const TURNS: u32 = 20_000;
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// The newest row of an attempt when the transaction that runs began.
-    pub(crate) attempts: i64,
+    pub(crate) attempts: NewestAttempts,
     /// The newest batch then.
     pub(crate) batches: i64,
     /// The batches that were open then.
@@ -100,7 +100,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// A transaction of the database begins.
-    pub(crate) fn begin(&mut self, conn: &Connection, attempts: i64) {
+    pub(crate) fn begin(&mut self, conn: &Connection, attempts: NewestAttempts) {
         self.attempts = attempts;
         let newest = "SELECT coalesce(max(id), 0) FROM batch";
         let newest =

@@ -16,7 +16,7 @@ pub(crate) struct Unproven(BTreeMap<Subject, u64>);
 impl Unproven {
     /// The journal is about to commit this.
     pub(crate) fn read(&mut self, disk: &Connection, now_ms: u64) {
-        let sql = "SELECT chain, subscribe_id, period FROM claim
+        let sql = "SELECT chain, subscribe_id, period FROM claim JOIN scope ON scope.id = claim.scope
                     WHERE live = 1 AND outcome = 'unproven' AND resolved IS NULL AND guard_until_s IS NULL";
         let mut select = disk.prepare_cached(sql).expect("the schema has it");
         let subject = |row: &rusqlite::Row<'_>| {

@@ -1,6 +1,7 @@
 //! Everything outside the Signer: both chains with their nodes, the dice, and what has been seen to leave.
 
 use crate::Rules;
+use crate::attempts::NewestAttempts;
 use crate::authorizations::Authorized;
 use crate::callers::Named;
 use crate::dice::{Dice, Fault, Log};
@@ -155,8 +156,8 @@ pub(crate) struct World {
     pub(crate) sent: BTreeSet<B256>,
     /// Transactions whose claims a broken rule has set free: nothing brings them back.
     pub(crate) released: BTreeSet<B256>,
-    /// Number of rows of attempts when the running transaction began.
-    pub(crate) known_attempts: i64,
+    /// The newest attempts when the running transaction began.
+    pub(crate) known_attempts: NewestAttempts,
     /// True if anything was committed since this field was last looked at.
     pub(crate) committed: bool,
     /// True if the next answer that something was sent is told as if nothing had been done.
@@ -227,7 +228,7 @@ impl World {
             known_since_ms: [None; 2],
             sent: BTreeSet::new(),
             released: BTreeSet::new(),
-            known_attempts: 0,
+            known_attempts: NewestAttempts::default(),
             committed: false,
             denied: false,
             forgotten: BTreeSet::new(),

@@ -30,19 +30,19 @@ const MULTIPLY: &str = "CREATE FUNCTION multiply(t text, changed jsonb, times bi
 const GROW: &str = r#"SET session_replication_role = replica; SET maintenance_work_mem = '512MB';
     SET synchronous_commit = off; SET work_mem = '64MB';
     CREATE TABLE walls AS SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema()
-        AND indexname IN ('claim_key', 'claim_subscription', 'batch_accepted');
+        AND indexname IN ('claim_key', 'claim_subscription');
     DO $$ DECLARE wall record; BEGIN FOR wall IN SELECT * FROM walls LOOP
         EXECUTE 'DROP INDEX ' || wall.indexname; END LOOP; END $$;
-    INSERT INTO lane SELECT chain, decode(repeat('bb', 20), 'hex'), 1 << 40 FROM lane;
+    INSERT INTO lane SELECT chain, decode(repeat('bb', 20), 'hex'), 1 << 40, NULL, NULL FROM lane;
     SELECT multiply('batch', '{"id": "s.id + k * 1000", "position": "s.position + k * 1000",
         "signer": "decode(repeat(''bb'', 20), ''hex'')", "accepted_ms": "s.accepted_ms + k * 1000000",
-        "winner": "sha256(s.winner || int8send(k))"}', TIMES);
-    SELECT multiply('attempt', '{"batch": "s.batch + k * 1000", "hash": "sha256(s.hash || int8send(k))"}', TIMES);
+        "hash": "sha256(s.hash || int8send(k))", "winner": "sha256(s.winner || int8send(k))"}', TIMES);
+    SELECT multiply('tx', '{"batch": "s.batch + k * 1000", "hash": "sha256(s.hash || int8send(k))"}', TIMES);
+    INSERT INTO batch_hour SELECT DISTINCT accepted_ms / 3600000, id / 1024 FROM batch ON CONFLICT DO NOTHING;
     SELECT multiply('claim', '{"batch": "s.batch + k * 1000", "subscribe_id": "s.subscribe_id + k * 1000000",
         "user_hash": "sha256(s.user_hash || int8send(k))"}', TIMES);
     SELECT multiply('payer', '{"user_hash": "sha256(s.user_hash || int8send(k))",
         "wallet": "substr(sha256(s.wallet || int8send(k)), 1, 20)"}', TIMES);
-    SELECT multiply('counted', '{"batch": "s.batch + k * 1000"}', TIMES);
     SELECT multiply('history', '{"seq": "s.seq + k * (SELECT max(seq) FROM history)",
         "digest": "sha256(s.digest || int8send(k))"}', TIMES);
     SELECT multiply('ending', '{"token": "substr(sha256(s.token || int8send(k)), 1, 16)"}', TIMES);

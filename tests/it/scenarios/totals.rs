@@ -58,8 +58,8 @@ async fn the_sums_are_those_of_the_chain_and_a_forged_one_is_found(family: Famil
             "the journal has it in block".to_owned(),
         ),
         (
-            "UPDATE attempt SET hash = zeroblob(32) WHERE batch = 2; \
-             UPDATE batch SET winner = zeroblob(32) WHERE id = 2",
+            "INSERT INTO tx (hash, batch) VALUES (zeroblob(32), 2); \
+             UPDATE batch SET hash = zeroblob(32), winner = zeroblob(32) WHERE id = 2",
             String::new(),
             "no such transaction is on record".to_owned(),
         ),

@@ -162,11 +162,11 @@ async fn an_operator_hears_why_a_server_cannot_be_used() {
     for (sql, words) in [
         (
             "UPDATE about SET version = 3",
-            "this program needs version 4: stop every Signer, and have their owner bring them there with \
+            "this program needs version 5: stop every Signer, and have their owner bring them there with \
              `merchant-signer journal migrate",
         ),
         ("UPDATE about SET version = 9", "start the newer Signer again"),
-        ("UPDATE about SET version = 4; REVOKE SELECT ON history FROM signer", "may not do"),
+        ("UPDATE about SET version = 5; REVOKE SELECT ON history FROM signer", "may not do"),
         (
             "GRANT SELECT ON history TO signer; GRANT DELETE ON claim TO signer",
             "the role may delete",

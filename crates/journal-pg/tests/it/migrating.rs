@@ -5,7 +5,7 @@ use super::standing_by::served;
 use super::*;
 
 /// What a program knows that is one version ahead.
-static FIVE: [Migration; 1] = [LATER[0]];
+static SIX: [Migration; 1] = [LATER[0]];
 
 /// One that is two versions ahead, whose second step fails.
 static BROKEN: [Migration; 2] = [LATER[0], Migration { on_server: "SELECT 1 / 0", ..LATER[1] }];
@@ -45,17 +45,17 @@ async fn stopped_tables_are_brought_to_a_newer_version_and_nobody_is_charged_twi
     let (before, head) = (book.audit().await, book.journal.head().await.unwrap());
     book.journal.close().await;
     let this = config(&server, &book.room);
-    let next = knowing(&FIVE, this.clone());
+    let next = knowing(&SIX, this.clone());
     let early = journal_pg::open(&next, Clock::MACHINE).unwrap_err().to_string();
-    assert!(early.contains("needs version 5: stop every Signer"), "{early}");
+    assert!(early.contains("needs version 6: stop every Signer"), "{early}");
     assert!(early.contains("journal migrate --owner-url-file FILE"), "{early}");
 
     let half = migrate(&server, &book.room, &BROKEN).unwrap_err().to_string();
     assert!(half.contains("division by zero"), "{half}");
-    assert_eq!(version(&server, &book.room), 4, "all steps or none");
-    assert_eq!(migrate(&server, &book.room, &FIVE).unwrap(), Migrated { from: 4, to: 5 });
-    assert_eq!(migrate(&server, &book.room, &FIVE).unwrap(), Migrated { from: 5, to: 5 });
-    let steps = "SELECT count(*) FROM migration WHERE version IN (4, 5) AND program <> ''";
+    assert_eq!(version(&server, &book.room), 5, "all steps or none");
+    assert_eq!(migrate(&server, &book.room, &SIX).unwrap(), Migrated { from: 5, to: 6 });
+    assert_eq!(migrate(&server, &book.room, &SIX).unwrap(), Migrated { from: 6, to: 6 });
+    let steps = "SELECT count(*) FROM migration WHERE version IN (5, 6) AND program <> ''";
     assert_eq!(number(&server, &book.room, steps), 2, "what was done when is written down");
     let late = journal_pg::open(&this, Clock::MACHINE).unwrap_err().to_string();
     assert!(late.contains("start the newer Signer again"), "{late}");
@@ -78,7 +78,7 @@ async fn stopped_tables_are_brought_to_a_newer_version_and_nobody_is_charged_twi
 async fn whoever_is_not_the_owner_of_these_very_tables_migrates_none() {
     let server = given().unwrap();
     let (book, other) = (served(&server).await, served(&server).await);
-    let config = knowing(&FIVE, config(&server, &book.room));
+    let config = knowing(&SIX, config(&server, &book.room));
     let mut nowhere = within(&server, &book.room);
     nowhere.options("-c search_path=nowhere");
     for (owner, words) in [
@@ -89,9 +89,9 @@ async fn whoever_is_not_the_owner_of_these_very_tables_migrates_none() {
         let said = journal_pg::migrate(&config, &owner).unwrap_err().to_string();
         assert!(said.contains(words), "{said}");
     }
-    let held = migrate(&server, &book.room, &FIVE).unwrap_err().to_string();
+    let held = migrate(&server, &book.room, &SIX).unwrap_err().to_string();
     assert!(held.contains("stop every Signer") && held.contains("Nothing was changed"), "{held}");
-    assert_eq!([&book, &other].map(|book| version(&server, &book.room)), [4, 4]);
+    assert_eq!([&book, &other].map(|book| version(&server, &book.room)), [5, 5]);
 }
 
 /// It would leave out what is new without a word.
@@ -101,10 +101,10 @@ async fn tables_of_a_newer_version_are_copied_to_a_file_by_a_newer_program_alone
     let server = given().unwrap();
     let book = served(&server).await;
     book.journal.close().await;
-    migrate(&server, &book.room, &FIVE).unwrap();
+    migrate(&server, &book.room, &SIX).unwrap();
     let file = journal_test_support::config(&book.room);
     let this = config(&server, &book.room);
     let said = to_file(&this, &file, &mut |_, _| {}).unwrap_err().to_string();
-    assert!(said.contains("of version 5, and this program knows versions up to 4"), "{said}");
+    assert!(said.contains("of version 6, and this program knows versions up to 5"), "{said}");
     assert!(!file.path.exists());
 }

@@ -259,7 +259,7 @@ async fn a_standby_says_when_its_program_does_not_fit_the_tables_any_more() {
     book.journal.close().await;
     sleep(Duration::from_secs(2)).await;
     assert!(second.sight.sentence().contains("start the newer Signer again"));
-    ran(owner, "UPDATE about SET version = 4".to_owned()).unwrap();
+    ran(owner, "UPDATE about SET version = 5".to_owned()).unwrap();
     drop(second.turn().await.unwrap());
 }
 

@@ -5,13 +5,14 @@ use crate::history::{Accepted, ClaimPlace, HistoryRow, Settled, attempt_body, tr
 use crate::model::{Added, Billing, Corrected, Line, LineOutcome, OutcomeWord, Recorded};
 use crate::sql::columns::{hash, outcome_words};
 use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
+use crate::tables::batch_hours;
 use crate::{HistoryEvent, Resolution};
 use alloy::primitives::B256;
 use billing::{BatchId, BatchState, Item, ItemOutcome, Period};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The history's account of batches.
 #[derive(Debug, Default)]
@@ -119,27 +120,32 @@ impl BatchAudit {
         let claims = "SELECT count(*) FILTER (WHERE resolved IS NOT NULL),
                  count(*) FILTER (WHERE live = 0 AND period = '' AND elsewhere = 0
                      AND outcome IN ('charged', 'unproven') AND resolved IS DISTINCT FROM 'released'),
-                 count(*) FILTER (WHERE claim.chain <> batch.chain OR claim.contract <> batch.contract),
+                 count(*) FILTER (WHERE scope.chain <> batch.chain OR scope.contract <> batch.contract),
                  count(*) FILTER (WHERE claim.wallet IS NOT NULL AND NOT EXISTS (SELECT 1 FROM payer
                      WHERE payer.wallet = claim.wallet AND payer.user_hash = claim.user_hash))
-             FROM claim JOIN batch ON batch.id = claim.batch";
+             FROM claim JOIN batch ON batch.id = claim.batch JOIN scope ON scope.id = claim.scope";
         let claims: [u64; 4] = conn.query_row(claims, [], |row| {
             Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?])
         })?;
         let [resolved, freed, foreign, unlisted] = claims;
         let batches = "SELECT count(*), count(*) FILTER (WHERE state <> 'open'),
-                              (SELECT count(*) FROM attempt) FROM batch";
-        let batches: [u64; 3] =
-            conn.query_row(batches, [], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?;
-        let [accepted, settled, attempts] = batches;
+                              (SELECT count(*) FROM attempt), (SELECT count(*) FROM tx),
+                              count(*) FILTER (WHERE (state = 'usurped') <> (lost = 1)) FROM batch";
+        let batches: [u64; 5] = conn.query_row(batches, [], |row| {
+            Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?])
+        })?;
+        let [accepted, settled, attempts, hashes, misplaced] = batches;
         let table = [
             (accepted, self.accepted, "batches"),
             (attempts, self.attempts, "attempts"),
+            (hashes, self.attempts, "hashes of transactions"),
+            (misplaced, 0, "batches that have lost their place, or not, against their state"),
             (settled, self.settled, "ended batches"),
             (resolved, self.resolved, "resolved charges"),
             (freed, self.freed, "claims that ended with their guards"),
             (foreign, 0, "claims that are not on their batch's chain and contract"),
             (unlisted, 0, "claims whose payer is not listed"),
+            (batch_hours::unlisted(conn)?, 0, "batches whose hour is not listed"),
         ];
         let differs = table.into_iter().filter(|(found, known, _)| found != known);
         let fault = |(found, known, what): (u64, u64, &str)| {
@@ -195,23 +201,19 @@ impl<'a> Telling<'a> {
         let accepted = Accepted {
             batch: billing.batch,
             origin: billing.origin,
-            // Compared by itself.
-            profile: self.body.get("profile").and_then(Value::as_i64),
+            profile: self.profile()?,
             position: billing.position,
             request: request.as_ref().map(|(id, digest)| (id.as_str(), *digest)),
             caller: billing.caller.as_ref(),
             trace: billing.trace,
             transaction,
             // The sums have an audit of their own, and freed claims are counted.
-            counted: self.told::<Vec<Added>>("counted"),
+            counted: &self.told::<Vec<Added>>("counted"),
             freed: self.told::<Vec<ClaimPlace>>("freed"),
             elsewhere: places.filter(|(_, line)| line.elsewhere).map(|(at, _)| at).collect(),
         };
         if accepted.body(&items) != *self.body {
             return Ok(Some("differs from what was accepted"));
-        }
-        if !self.has_its_profile()? {
-            return Ok(Some("names another profile than it was signed by"));
         }
         if billing.accepted_ms != self.at_ms || self.signed_ms(first)? != Some(self.at_ms) {
             return Ok(Some("was not accepted when its rows say"));
@@ -223,18 +225,18 @@ impl<'a> Telling<'a> {
         Ok(None)
     }
 
-    fn has_its_profile(&self) -> SqlResult<bool> {
-        let sql = "SELECT 1 FROM batch WHERE id = ?1 AND profile IS NOT DISTINCT FROM ?2";
-        let told = self.body.get("profile").and_then(Value::as_i64);
-        self.conn.prepare_cached(sql)?.exists(params![self.batch(), told])
+    /// The number of the profile that the batch was signed by.
+    fn profile(&self) -> SqlResult<Option<i64>> {
+        let sql = "SELECT profile FROM batch WHERE id = ?1";
+        self.conn.prepare_cached(sql)?.query_row([self.batch()], |row| row.get(0))
     }
 
     /// The name of the request, and what that stands for.
     fn request(&self, billing: &Billing) -> SqlResult<Option<(String, B256)>> {
         let Some(id) = &billing.request_id else { return Ok(None) };
-        let sql = "SELECT digest FROM request JOIN request_batch AS named
-                       ON named.request = request.id AND named.caller_key = request.caller_key
-                   WHERE request.id = ?1 AND request.caller_key = ?2 AND named.batch = ?3";
+        let sql = "SELECT digest FROM request WHERE id = ?1 AND caller_key = ?2 AND (batch = ?3
+                   OR EXISTS (SELECT 1 FROM request_batch WHERE request = request.id
+                       AND request_batch.caller_key = request.caller_key AND batch = ?3))";
         let caller = requests::caller_key(billing.caller.as_ref().map(|by| &by.key));
         let named = params![id, caller, billing.batch.0];
         let digest = self.conn.prepare_cached(sql)?.query_row(named, |row| hash(row, 0));
@@ -242,9 +244,12 @@ impl<'a> Telling<'a> {
     }
 
     fn signed_ms(&self, attempt: &Recorded) -> SqlResult<Option<i64>> {
-        let sql = "SELECT signed_ms FROM attempt WHERE hash = ?1";
-        let hash = attempt.hash();
-        self.conn.prepare_cached(sql)?.query_row([hash.as_slice()], |row| row.get(0)).optional()
+        // The hash leads to its batch by itself, too.
+        let sql = "SELECT signed_ms FROM attempt WHERE batch = ?1 AND hash = ?2
+                   AND EXISTS (SELECT 1 FROM tx WHERE tx.hash = ?2 AND tx.batch = ?1)";
+        let (batch, hash) = (self.batch(), attempt.hash());
+        let named = params![batch, hash.as_slice()];
+        self.conn.prepare_cached(sql)?.query_row(named, |row| row.get(0)).optional()
     }
 
     fn has_attempt(&self, billing: &Billing) -> Difference {
@@ -263,9 +268,11 @@ impl<'a> Telling<'a> {
     fn has_ended(&self, billing: &Billing) -> Difference {
         let charged = billing.state == BatchState::Charged;
         let outcomes = if charged {
-            json!(billing.items.iter().filter_map(word).collect::<Vec<_>>())
+            let all = billing.items.iter().enumerate();
+            let told = all.filter_map(|(place, line)| Some((place, word(line)?.into_owned())));
+            told.filter(|(_, word)| word != OutcomeWord::Charged.word()).collect()
         } else {
-            self.told("outcomes")
+            BTreeMap::new()
         };
         let Some(block) = billing.block else {
             return Ok(Some("has ended, but no block decided"));

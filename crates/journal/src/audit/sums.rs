@@ -2,11 +2,10 @@
 //! were open at the same time are held in memory.
 
 use crate::HistoryEvent;
-use crate::commit::day_sums::decimal;
+use crate::commit::day_sums::{self, decimal};
 use crate::history::HistoryRow;
-use crate::model::{Added, Corrected, DayAmount};
-use crate::sql::columns::number;
-use crate::sql::{Database, SqlResult, params};
+use crate::model::{Added, Corrected, DayAmount, DayCount};
+use crate::sql::Database;
 use alloy::primitives::U256;
 use billing::BatchId;
 use policy::utc_day;
@@ -36,12 +35,9 @@ impl Sums {
         conn: &dyn Database,
         row: &HistoryRow<'_>,
         body: &Value,
-    ) -> SqlResult<Option<String>> {
-        let Some(batch) = body.get("batch").and_then(Value::as_i64).map(BatchId) else {
-            return Ok(None);
-        };
-        let Some(event) = row.kind() else { return Ok(None) };
-        match event {
+    ) -> Option<String> {
+        let batch = body.get("batch").and_then(Value::as_i64).map(BatchId)?;
+        match row.kind()? {
             HistoryEvent::Accepted | HistoryEvent::Adopted | HistoryEvent::SignedAgain => {
                 let counted = self.open.entry(batch).or_default();
                 for Added { unit, items, amount } in list(body, "counted") {
@@ -49,7 +45,7 @@ impl Sums {
                     sum.items = items;
                     sum.added = sum.added.saturating_add(decimal(&amount));
                 }
-                Ok(None)
+                None
             }
             HistoryEvent::Settled => {
                 let mut counted = self.open.remove(&batch).unwrap_or_default();
@@ -84,28 +80,27 @@ impl Sums {
             | HistoryEvent::Profile
             | HistoryEvent::Imported
             | HistoryEvent::Migrated
-            | HistoryEvent::LogBegun => Ok(None),
+            | HistoryEvent::LogBegun => None,
         }
     }
 
     /// Compares those batches that have not ended.
-    pub(super) fn unfinished(&self, conn: &dyn Database) -> SqlResult<Vec<String>> {
+    pub(super) fn unfinished(&self, conn: &dyn Database) -> Vec<String> {
         let all = self.open.iter().map(|(batch, counted)| compare(conn, *batch, counted));
-        all.filter_map(Result::transpose).collect()
+        all.flatten().collect()
     }
 }
 
-fn compare(conn: &dyn Database, batch: BatchId, told: &CountedOf) -> SqlResult<Option<String>> {
-    let sql = "SELECT day, unit, items, amount, given_back FROM counted WHERE batch = ?1";
-    let found: SqlResult<CountedOf> = conn
-        .prepare_cached(sql)?
-        .query_map(params![batch.0], |row| {
-            let (added, given_back) = (number(row, 3)?, number(row, 4)?);
-            Ok(((row.get(0)?, row.get(1)?), Sum { items: row.get(2)?, added, given_back }))
-        })?
-        .collect();
-    let differs = found.as_ref().ok() != Some(told);
-    Ok(differs.then(|| format!("batch {} counted otherwise than the history says", batch.0)))
+fn compare(conn: &dyn Database, batch: BatchId, told: &CountedOf) -> Option<String> {
+    let found = day_sums::counted(conn, batch).unwrap_or_default();
+    let count = found.len();
+    let each = found.into_iter().map(|DayCount { day, unit, items, amount, given_back }| {
+        let (added, given_back) = (decimal(&amount), decimal(&given_back));
+        ((day, unit), Sum { items, added, given_back })
+    });
+    let found: CountedOf = each.collect();
+    let differs = found.len() != count || found != *told;
+    differs.then(|| format!("batch {} counted otherwise than the history says", batch.0))
 }
 
 fn list(body: &Value, key: &str) -> Vec<Added> {

@@ -1,16 +1,20 @@
 //! The records that are written before anything is sent, each in one transaction: a lane opened, a batch accepted,
 //! another attempt added to it.
 
+use crate::commit::newest_day::NewestDay;
 use crate::commit::state_before::StateBefore;
 use crate::commit::{day_sums, requests, rows};
 use crate::history::ClaimPlace;
-use crate::model::{Addition, LaneId, Origin, Proposal};
+use crate::model::{Added, Addition, LaneId, Origin, Proposal};
 use crate::sql::columns::period_text;
 use crate::sql::{Constraint, Database, OptionalExtension as _, Row, SqlResult, Statement, params};
-use crate::tables::profiles;
+use crate::tables::{batch_hours, profiles, scopes};
 use crate::{AcceptError, Durable, HistoryEvent, Sealed, history};
 use alloy::primitives::B256;
-use billing::{AskedBy, Attempt, AttemptKind, Attempts, BatchId, Item, Period, RequestId, Slot};
+use billing::{
+    AskedBy, Attempt, AttemptKind, Attempts, BatchId, Item, Period, RequestId, Signed, Slot,
+};
+use policy::utc_day;
 use rusqlite::types::ToSql;
 use serde_json::json;
 use spans::SpanPlace;
@@ -32,6 +36,12 @@ pub(crate) fn accept(
     };
     let Sealed { position, items, signed } = &proposal.sealed;
     let (batch, request) = (before.batch, proposal.request.as_ref());
+    let scope = before.scope.map_or_else(|| scopes::of(conn, &origin), Ok)?;
+    let counts = day_sums::count(&proposal, before.sums);
+    let mut newest_day = before.newest_day;
+    for (unit, sum) in counts.iter().flat_map(|counts| &counts.sums) {
+        newest_day.set(conn, lane, utc_day(at_ms), unit, *sum)?;
+    }
     let new = NewBatch {
         batch,
         origin,
@@ -40,26 +50,25 @@ pub(crate) fn accept(
         request_id: request.map(|named| &named.id),
         caller: proposal.caller.as_ref(),
         trace: proposal.trace,
+        counted: counts.as_ref().map(|counts| counts.added.as_slice()).unwrap_or_default(),
+        hash: signed.hash,
+        signed: Some(signed),
     };
+    // First of all: a signature for another position is refused for that reason.
+    advance_and_count(conn, lane, *position, &newest_day)?;
     insert_batch(conn, &new, at_ms)?;
-    conn.prepare_cached(ADVANCE)?.queue_expecting(
-        Constraint::Place,
-        params![lane.chain.0, lane.signer.as_slice(), position],
-    )?;
     if let Some(request) = request {
         let named: Vec<BatchId> = proposal.earlier.iter().copied().chain([batch]).collect();
         requests::write(conn, request, &named)?;
     }
-    let freed = insert_claims(conn, &proposal, batch)?;
-    let counted = day_sums::count(conn, &proposal, batch, before.sums);
-    if counted.is_err() {
+    let freed = insert_claims(conn, &proposal, batch, scope)?;
+    if counts.is_err() {
         // A subscription charged by another batch is refused for that reason, and not because the day's sum is
         // full: that batch is in the sum.
         conn.flush()?;
     }
-    let counted = counted?;
+    let counts = counts?;
     let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed: signed.clone() };
-    insert_attempt(conn, &attempt, at_ms)?;
     let accepted = history::Accepted {
         batch,
         origin,
@@ -69,15 +78,14 @@ pub(crate) fn accept(
         caller: proposal.caller.as_ref(),
         trace: proposal.trace,
         transaction: history::transaction_digest(&attempt.signed),
-        counted,
+        counted: &counts.added,
         elsewhere: Vec::new(),
         freed,
     };
     history::append_to(conn, &newest, at_ms, HistoryEvent::Accepted, &accepted.body(items))?;
     conn.flush()?;
-    let Sealed { position, items, .. } = proposal.sealed;
-    let (contract, profile) = (origin.contract, proposal.profile);
-    let attempts = Attempts::new(Durable(attempt));
+    let Proposal { sealed: Sealed { position, items, .. }, profile, .. } = proposal;
+    let (contract, attempts) = (origin.contract, Attempts::new(Durable(attempt)));
     Ok(Slot { batch, position, contract, profile, accepted_ms: at_ms, items, attempts })
 }
 
@@ -87,7 +95,7 @@ pub(crate) fn add_attempt(
     addition: Addition,
 ) -> Result<Option<Durable<Attempt>>, AcceptError> {
     let sql = "SELECT position FROM batch WHERE id = ?1 AND state = 'open'
-               AND (SELECT max(seq) FROM attempt WHERE batch = ?1) + 1 = ?2";
+               AND coalesce((SELECT max(seq) FROM later_attempt WHERE batch = ?1), 0) + 1 = ?2";
     let position: Option<u64> = conn
         .prepare_cached(sql)?
         .query_row(params![addition.batch.0, addition.seq], |row| row.get(0))
@@ -100,38 +108,30 @@ pub(crate) fn add_attempt(
     let counted = day_sums::count_again(conn, addition.batch, &addition.fee, addition.at_ms)?;
     let Addition { batch, seq, kind, .. } = addition;
     let attempt = Attempt { batch, seq, kind, signed };
-    insert_attempt(conn, &attempt, addition.at_ms)?;
+    insert_later(conn, &attempt, addition.at_ms)?;
     let body = history::attempt_body(&attempt, &counted);
     history::append(conn, addition.at_ms, HistoryEvent::SignedAgain, &body)?;
     Ok(Some(Durable(attempt)))
 }
 
-fn insert_attempt(conn: &dyn Database, attempt: &Attempt, at_ms: i64) -> SqlResult<()> {
-    let sql = "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
+/// Lets a hash stand for a batch, for ever.
+fn insert_tx(conn: &dyn Database, hash: B256, batch: BatchId) -> SqlResult<()> {
+    let sql = "INSERT INTO tx (hash, batch) VALUES (?1, ?2)";
+    conn.prepare_cached(sql)?.queue(params![hash.as_slice(), batch.0])
+}
+
+/// Inserts an attempt in the place of an earlier one.
+fn insert_later(conn: &dyn Database, attempt: &Attempt, at_ms: i64) -> SqlResult<()> {
+    insert_tx(conn, attempt.signed.hash, attempt.batch)?;
+    let sql = "INSERT INTO later_attempt (batch, seq, hash, kind, raw, gas_required, signed_ms)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     conn.prepare_cached(sql)?.queue(params![
-        attempt.signed.hash.as_slice(),
         attempt.batch.0,
         attempt.seq,
+        attempt.signed.hash.as_slice(),
         attempt.kind.word(),
         attempt.signed.raw,
         attempt.signed.gas_required,
-        at_ms
-    ])
-}
-
-/// A billing transaction of an adopted batch. Only its hash is known.
-pub(crate) fn insert_learnt(
-    conn: &dyn Database,
-    batch: BatchId,
-    hash: B256,
-    at_ms: i64,
-) -> SqlResult<()> {
-    let sql = "INSERT INTO attempt (hash, batch, seq, kind, signed_ms) VALUES (?1, ?2, 0, ?3, ?4)";
-    conn.prepare_cached(sql)?.queue(params![
-        hash.as_slice(),
-        batch.0,
-        AttemptKind::Bill.word(),
         at_ms
     ])
 }
@@ -140,6 +140,24 @@ pub(crate) fn insert_learnt(
 /// holds for one position, and no two transactions get past it.
 const ADVANCE: &str = "UPDATE lane SET next_position = next_position + 1
     WHERE chain = ?1 AND signer = ?2 AND next_position = ?3";
+
+/// The same, with the sums of the lane's account on its newest day.
+fn advance_and_count(
+    conn: &dyn Database,
+    lane: LaneId,
+    position: u64,
+    newest: &NewestDay,
+) -> SqlResult<()> {
+    let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
+    conn.prepare_cached(
+        "UPDATE lane SET next_position = next_position + 1, day = ?4, sums = ?5
+         WHERE chain = ?1 AND signer = ?2 AND next_position = ?3",
+    )?
+    .queue_expecting(
+        Constraint::Place,
+        params![chain, signer, position, newest.day, newest.column()],
+    )
+}
 
 /// Moves the lane on from `position`, if it is there; tells whether it was.
 pub(crate) fn advance(conn: &dyn Database, lane: LaneId, position: u64) -> SqlResult<bool> {
@@ -151,7 +169,7 @@ pub(crate) fn advance(conn: &dyn Database, lane: LaneId, position: u64) -> SqlRe
 /// Returns true if a batch has this position for good, or hopes for it.
 pub(crate) fn is_taken(conn: &dyn Database, lane: LaneId, position: u64) -> SqlResult<bool> {
     conn.prepare_cached(
-        "SELECT 1 FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3 AND state <> 'usurped'",
+        "SELECT 1 FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3 AND lost = 0",
     )?
     .exists(params![lane.chain.0, lane.signer.as_slice(), position])
 }
@@ -190,6 +208,12 @@ pub(crate) struct NewBatch<'a> {
     pub(crate) request_id: Option<&'a RequestId>,
     pub(crate) caller: Option<&'a AskedBy>,
     pub(crate) trace: Option<SpanPlace>,
+    /// The amounts that it adds to the sums of the day.
+    pub(crate) counted: &'a [Added],
+    /// The hash of its first transaction.
+    pub(crate) hash: B256,
+    /// That transaction, if it was signed here.
+    pub(crate) signed: Option<&'a Signed>,
 }
 
 /// The number that the next batch gets.
@@ -200,10 +224,12 @@ pub(crate) fn next_batch(conn: &dyn Database) -> SqlResult<BatchId> {
 
 pub(crate) fn insert_batch(conn: &dyn Database, new: &NewBatch<'_>, at_ms: i64) -> SqlResult<()> {
     let Origin { lane, contract } = new.origin;
+    insert_tx(conn, new.hash, new.batch)?;
     conn.prepare_cached(
         "INSERT INTO batch (id, chain, contract, profile, signer, position, request_id, caller_label,
-                            caller_key, trace, state, accepted_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'open', ?11)",
+                            caller_key, trace, state, accepted_ms, counted, hash, raw,
+                            gas_required)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'open', ?11, ?12, ?13, ?14, ?15)",
     )?
     .queue_expecting(
         Constraint::Place,
@@ -218,9 +244,14 @@ pub(crate) fn insert_batch(conn: &dyn Database, new: &NewBatch<'_>, at_ms: i64) 
             new.caller.map(|caller| caller.label.as_str()),
             new.caller.map(|caller| caller.key.as_str()),
             new.trace.map(|place| place.to_string()),
-            at_ms
+            at_ms,
+            day_sums::column(at_ms, new.counted),
+            new.hash.as_slice(),
+            new.signed.map(|signed| signed.raw.as_slice()),
+            new.signed.map(|signed| signed.gas_required)
         ],
-    )
+    )?;
+    batch_hours::list(conn, new.batch, at_ms)
 }
 
 /// Inserts the claims of a batch; tells which older ones that freed.
@@ -228,11 +259,12 @@ fn insert_claims(
     conn: &dyn Database,
     proposal: &Proposal,
     batch: BatchId,
+    scope: i64,
 ) -> SqlResult<Vec<ClaimPlace>> {
-    let (origin, items) = (&proposal.origin, &proposal.sealed.items);
-    let freed = release_expired_guards(conn, origin, items, proposal.chain_time)?;
+    let items = &proposal.sealed.items;
+    let freed = release_expired_guards(conn, scope, items, proposal.chain_time)?;
     for (index, item) in items.iter().enumerate() {
-        let new = NewClaim { batch, index, origin, item, live: true };
+        let new = NewClaim { batch, index, scope, item, live: true };
         new.insert(conn, |insert, claim| insert.queue_expecting(Constraint::Claim, claim))?;
         new.keep_payer(conn)?;
     }
@@ -242,32 +274,31 @@ fn insert_claims(
 /// Frees the claims on charges without a period whose guards have run out by `chain_time`, and tells which.
 pub(crate) fn release_expired_guards(
     conn: &dyn Database,
-    origin: &Origin,
+    scope: i64,
     items: &[Item],
     chain_time: u64,
 ) -> SqlResult<Vec<ClaimPlace>> {
-    let (chain, contract) = (origin.lane.chain.0, origin.contract.as_slice());
     let guarded = || items.iter().filter(|item| item.key.period == Period::Guarded);
     let expired = |which: &str| {
         format!(
             "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_until_s <= ?1
-             AND chain = ?2 AND contract = ?3 AND {which} RETURNING batch, item"
+             AND scope = ?2 AND {which} RETURNING batch, item"
         )
     };
     let place = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     if guarded().next().is_none() {
         return Ok(Vec::new());
     }
-    let by_id = conn.prepare_cached(&expired("subscribe_id = ?4"))?.query_each(
+    let by_id = conn.prepare_cached(&expired("subscribe_id = ?3"))?.query_each(
         guarded(),
-        |item, ask| ask(params![chain_time, chain, contract, item.subscribe.0]),
+        |item, ask| ask(params![chain_time, scope, item.subscribe.0]),
         place,
     )?;
-    let by_key = conn.prepare_cached(&expired("plan_id = ?4 AND user_hash = ?5"))?.query_each(
+    let by_key = conn.prepare_cached(&expired("plan_id = ?3 AND user_hash = ?4"))?.query_each(
         guarded(),
         |item, ask| {
             let (plan, user) = (item.key.plan.0, item.key.user.0.as_slice());
-            ask(params![chain_time, chain, contract, plan, user])
+            ask(params![chain_time, scope, plan, user])
         },
         place,
     )?;
@@ -279,7 +310,8 @@ pub(crate) struct NewClaim<'a> {
     pub(crate) batch: BatchId,
     /// Its place in the batch.
     pub(crate) index: usize,
-    pub(crate) origin: &'a Origin,
+    /// The number of the contract on its chain.
+    pub(crate) scope: i64,
     pub(crate) item: &'a Item,
     /// One that is live excludes all others.
     pub(crate) live: bool,
@@ -292,18 +324,17 @@ impl NewClaim<'_> {
         conn: &dyn Database,
         run: impl FnOnce(&mut Statement<'_>, &[&dyn ToSql]) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        let (origin, item) = (self.origin, self.item);
+        let item = self.item;
         let mut insert = conn.prepare_cached(
-            "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash,
+            "INSERT INTO claim (batch, item, scope, subscribe_id, plan_id, user_hash,
                                 period, amount, plan_version, wallet, token, live)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT DO NOTHING",
         )?;
         let claim = params![
             self.batch.0,
             self.index,
-            origin.lane.chain.0,
-            origin.contract.as_slice(),
+            self.scope,
             item.subscribe.0,
             item.key.plan.0,
             item.key.user.0.as_slice(),

@@ -7,14 +7,16 @@
 //! A batch's counts are given back when it ends, to the day of the count, as far as the batch charged nobody. Fees
 //! stay counted: the fee paid is not known here, only the possible fee.
 
+use crate::commit::newest_day::{self, sum, write};
 use crate::commit::rows;
-use crate::model::{Added, Corrected, DayAmount};
-use crate::sql::columns::number;
-use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
+use crate::model::{Added, Corrected, DayAmount, DayCount};
+use crate::sql::columns::{garbage, number};
+use crate::sql::{Database, Row, SqlResult, params};
 use crate::{AcceptError, LaneId, Proposal};
 use alloy::primitives::U256;
 use billing::{BatchId, ItemOutcome, PlatformChainId};
 use policy::{Count, Unit, utc_day};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// One sum, as it stands.
@@ -42,16 +44,20 @@ pub(crate) struct DaySums {
 }
 
 impl DaySums {
-    /// Takes in a sum of the one account.
-    pub(crate) fn take_in_own(&mut self, unit: String, amount: U256) {
-        self.account.insert(unit.clone(), amount);
-        self.take_in(unit, amount);
+    /// Takes in sums of the one account.
+    pub(crate) fn take_in_own(&mut self, sums: impl IntoIterator<Item = (String, U256)>) {
+        for (unit, amount) in sums {
+            self.account.insert(unit.clone(), amount);
+            self.take_in([(unit, amount)]);
+        }
     }
 
-    /// Takes in a sum of another account of the chain.
-    pub(crate) fn take_in(&mut self, unit: String, amount: U256) {
-        let all = self.chain.entry(unit).or_default();
-        *all = all.saturating_add(amount);
+    /// Takes in sums of another account of the chain.
+    pub(crate) fn take_in(&mut self, sums: impl IntoIterator<Item = (String, U256)>) {
+        for (unit, amount) in sums {
+            let all = self.chain.entry(unit).or_default();
+            *all = all.saturating_add(amount);
+        }
     }
 
     /// Adds `amount` to the sums and returns the account's new sum, if the chain's limit allows.
@@ -65,23 +71,22 @@ impl DaySums {
     }
 }
 
-/// Adds what a new batch counts to the `sums` of its day, or refuses.
-pub(crate) fn count(
-    conn: &dyn Database,
-    proposal: &Proposal,
-    batch: BatchId,
-    mut sums: DaySums,
-) -> Result<Vec<Added>, AcceptError> {
-    let (lane, day) = (proposal.origin.lane, utc_day(proposal.at_ms));
-    let mut all = Vec::with_capacity(proposal.counts.len());
+/// A new batch's part in the sums of its day.
+pub(crate) struct NewCounts {
+    pub(crate) added: Vec<Added>,
+    /// The sums of its account that this makes, by units.
+    pub(crate) sums: BTreeMap<String, U256>,
+}
+
+/// Adds what a new batch counts to the `sums` of its day, or refuses. Writes nothing.
+pub(crate) fn count(proposal: &Proposal, mut sums: DaySums) -> Result<NewCounts, AcceptError> {
+    let mut counts = NewCounts { added: Vec::new(), sums: BTreeMap::new() };
     for count in &proposal.counts {
-        let added = Added::of(count, count.amount);
         let sum = sums.after(count, count.amount)?;
-        write(conn, lane, day, &added.unit, sum)?;
-        keep(conn, batch, day, &added)?;
-        all.push(added);
+        counts.sums.insert(count.unit.word(), sum);
+        counts.added.push(Added::of(count, count.amount));
     }
-    Ok(all)
+    Ok(counts)
 }
 
 /// Adds what another attempt may cost beyond the dearest one before it: only one of them lands.
@@ -91,18 +96,20 @@ pub(crate) fn count_again(
     count: &Count,
     at_ms: i64,
 ) -> Result<Vec<Added>, AcceptError> {
-    let before = conn
-        .prepare_cached("SELECT amount FROM counted WHERE batch = ?1 AND unit = ?2")?
-        .query_map(params![batch.0, count.unit.word()], |row| number(row, 0))?
-        .try_fold(U256::ZERO, |sum, one| one.map(|one| sum.saturating_add(one)))?;
+    let mut counted = counted(conn, batch)?;
+    let unit = count.unit.word();
+    let before = counted.iter().filter(|one| one.unit == unit).map(|one| decimal(&one.amount));
+    let before = before.fold(U256::ZERO, U256::saturating_add);
     let more = count.amount.saturating_sub(before);
     if more.is_zero() {
         return Ok(Vec::new());
     }
     let lane = rows::origin_of(conn, batch)?.lane;
     add(conn, lane, count, more, at_ms)?;
-    remember(conn, batch, count, more, at_ms)?;
-    Ok(vec![Added::of(count, more)])
+    let added = Added::of(count, more);
+    include(&mut counted, DayCount::of(utc_day(at_ms), added.clone()));
+    keep(conn, batch, &counted)?;
+    Ok(vec![added])
 }
 
 /// Checks that there is room for these counts today. Adds nothing.
@@ -130,24 +137,19 @@ pub(crate) fn spent(
 fn of_chain(conn: &dyn Database, chain: PlatformChainId, day: i64) -> SqlResult<DaySums> {
     let mut sums = DaySums::default();
     // By the accounts of the chain, which are few: its days are many.
-    let sql = "SELECT unit, amount FROM lane JOIN spend
+    let sql = "SELECT CASE WHEN lane.day = ?2 THEN sums END, unit, amount
+               FROM lane LEFT JOIN spend
                ON spend.chain = lane.chain AND spend.signer = lane.signer AND spend.day = ?2
                WHERE lane.chain = ?1";
     let mut select = conn.prepare_cached(sql)?;
     let mut rows = select.query(params![chain.0, day])?;
     while let Some(row) = rows.next_row()? {
-        sums.take_in(row.get(0)?, number(&row, 1)?);
+        sums.take_in(newest_day::sums(&row, 0)?);
+        if let Some(unit) = row.get(1)? {
+            sums.take_in([(unit, number(&row, 2)?)]);
+        }
     }
     Ok(sums)
-}
-
-fn sum(conn: &dyn Database, lane: LaneId, unit: &str, day: i64) -> SqlResult<U256> {
-    conn.prepare_cached(
-        "SELECT amount FROM spend WHERE chain = ?1 AND signer = ?2 AND day = ?3 AND unit = ?4",
-    )?
-    .query_row(params![lane.chain.0, lane.signer.as_slice(), day, unit], |row| number(row, 0))
-    .optional()
-    .map(Option::unwrap_or_default)
 }
 
 fn add(
@@ -163,51 +165,44 @@ fn add(
     Ok(write(conn, lane, day, &unit, after)?)
 }
 
-fn write(conn: &dyn Database, lane: LaneId, day: i64, unit: &str, amount: U256) -> SqlResult<()> {
-    conn.prepare_cached(
-        "INSERT INTO spend (chain, signer, day, unit, amount) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT (chain, signer, day, unit) DO UPDATE SET amount = excluded.amount",
-    )?
-    .queue(params![lane.chain.0, lane.signer.as_slice(), day, unit, amount.to_string()])
+/// The counts of a batch.
+pub(crate) fn counted(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<DayCount>> {
+    conn.prepare_cached("SELECT counted FROM batch WHERE id = ?1")?
+        .query_row([batch.0], |row| read(row, 0))
 }
 
-/// Keeps a batch's further count, to be given back later. Adds it to the batch's count of the same day.
-fn remember(
-    conn: &dyn Database,
-    batch: BatchId,
-    count: &Count,
-    amount: U256,
-    at_ms: i64,
-) -> SqlResult<()> {
-    let (day, unit) = (utc_day(at_ms), count.unit.word());
-    let before = conn
-        .prepare_cached("SELECT amount FROM counted WHERE batch = ?1 AND day = ?2 AND unit = ?3")?
-        .query_row(params![batch.0, day, unit], |row| number(row, 0))
-        .optional()?;
-    keep(conn, batch, day, &Added::of(count, before.unwrap_or_default().saturating_add(amount)))
+fn read(row: &Row<'_>, at: usize) -> SqlResult<Vec<DayCount>> {
+    let text = row.get_ref(at)?.as_str()?;
+    serde_json::from_str(text).map_err(|_| garbage(at, text))
 }
 
-/// Keeps what a batch has counted on a day.
-fn keep(conn: &dyn Database, batch: BatchId, day: i64, counted: &Added) -> SqlResult<()> {
-    conn.prepare_cached(
-        "INSERT INTO counted (batch, day, unit, items, amount, given_back)
-         VALUES (?1, ?2, ?3, ?4, ?5, '0') ON CONFLICT (batch, day, unit)
-         DO UPDATE SET items = excluded.items, amount = excluded.amount, given_back = '0'",
-    )?
-    .queue(params![batch.0, day, counted.unit, counted.items, counted.amount])
+/// The counts of a batch that accepts `added`, as its row holds them.
+pub(crate) fn column(at_ms: i64, added: &[Added]) -> String {
+    let day = utc_day(at_ms);
+    let counts: Vec<DayCount> = added.iter().map(|one| DayCount::of(day, one.clone())).collect();
+    json!(counts).to_string()
+}
+
+/// Adds a further count to those of a batch.
+fn include(counted: &mut Vec<DayCount>, more: DayCount) {
+    match counted.iter_mut().find(|one| (one.day, &one.unit) == (more.day, &more.unit)) {
+        Some(one) => {
+            one.amount = decimal(&one.amount).saturating_add(decimal(&more.amount)).to_string();
+        }
+        None => counted.push(more),
+    }
+}
+
+/// Keeps the counts of a batch, to be given back later.
+fn keep(conn: &dyn Database, batch: BatchId, counted: &[DayCount]) -> SqlResult<()> {
+    conn.prepare_cached("UPDATE batch SET counted = ?2 WHERE id = ?1")?
+        .queue(params![batch.0, json!(counted).to_string()])
 }
 
 /// The places of the charges that a count is made of, as the column holds them.
 fn places(count: &Count) -> String {
     let places: Vec<String> = count.items.iter().map(usize::to_string).collect();
     places.join(",")
-}
-
-/// A batch's count of one token.
-struct Counted {
-    day: i64,
-    unit: String,
-    places: Vec<String>,
 }
 
 /// Corrects the sums by what became of the batch: what it has not charged is given back, and what it
@@ -217,24 +212,18 @@ pub(crate) fn correct(
     batch: BatchId,
     outcomes: &[ItemOutcome],
 ) -> SqlResult<Corrected> {
-    let counted: Vec<Counted> = conn
-        .prepare_cached("SELECT day, unit, items FROM counted WHERE batch = ?1 AND items <> ''")?
-        .query_map([batch.0], |row| {
-            let places: String = row.get(2)?;
-            let places = places.split(',').map(str::to_owned).collect();
-            Ok(Counted { day: row.get(0)?, unit: row.get(1)?, places })
-        })?
-        .collect::<Result<_, _>>()?;
+    let mut counted = counted(conn, batch)?;
     let mut corrected = Corrected::default();
-    if counted.is_empty() {
+    if counted.iter().all(|one| one.items.is_empty()) {
         return Ok(corrected);
     }
     let claimed = amounts(conn, batch)?;
     let lane = rows::origin_of(conn, batch)?.lane;
-    for Counted { day, unit, places } in counted {
+    for DayCount { day, unit, items, .. } in &counted {
+        let (day, unit) = (*day, unit.clone());
         let mut back = U256::ZERO;
-        for place in places {
-            let Some((amount, live)) = claimed.get(&place).copied() else { continue };
+        for place in items.split(',') {
+            let Some((amount, live)) = claimed.get(place).copied() else { continue };
             let taken = place.parse::<usize>().ok().and_then(|place| outcomes.get(place));
             match taken {
                 Some(ItemOutcome::ChargedAsTold(taken))
@@ -254,40 +243,34 @@ pub(crate) fn correct(
             corrected.given_back.push(DayAmount { day, unit, amount: back.to_string() });
         }
     }
-    write_back(conn, lane, batch, &corrected)?;
+    if corrected != Corrected::default() {
+        write_back(conn, lane, &corrected, &mut counted)?;
+        keep(conn, batch, &counted)?;
+    }
     Ok(corrected)
 }
 
+/// Writes the corrected sums, and puts what they came to into the batch's counts.
 fn write_back(
     conn: &dyn Database,
     lane: LaneId,
-    batch: BatchId,
-    Corrected { given_back, counted }: &Corrected,
+    Corrected { given_back, counted: taken }: &Corrected,
+    counted: &mut Vec<DayCount>,
 ) -> SqlResult<()> {
     for DayAmount { day, unit, amount } in given_back {
         let left = sum(conn, lane, unit, *day)?.saturating_sub(decimal(amount));
         write(conn, lane, *day, unit, left)?;
-        conn.prepare_cached(
-            "UPDATE counted SET given_back = ?4 WHERE batch = ?1 AND day = ?2 AND unit = ?3",
-        )?
-        .queue(params![batch.0, day, unit, amount])?;
+        let same = |one: &&mut DayCount| (one.day, &one.unit) == (*day, unit);
+        if let Some(one) = counted.iter_mut().find(same) {
+            one.given_back.clone_from(amount);
+        }
     }
-    for DayAmount { day, unit, amount } in counted {
+    for DayAmount { day, unit, amount } in taken {
         let more = sum(conn, lane, unit, *day)?.saturating_add(decimal(amount));
         write(conn, lane, *day, unit, more)?;
-        let before = conn
-            .prepare_cached(
-                "SELECT amount FROM counted WHERE batch = ?1 AND day = ?2 AND unit = ?3",
-            )?
-            .query_row(params![batch.0, day, unit], |row| number(row, 0))
-            .optional()?;
-        let all = before.unwrap_or_default().saturating_add(decimal(amount)).to_string();
-        conn.prepare_cached(
-            "INSERT INTO counted (batch, day, unit, items, amount, given_back)
-             VALUES (?1, ?2, ?3, '', ?4, '0')
-             ON CONFLICT (batch, day, unit) DO UPDATE SET amount = excluded.amount",
-        )?
-        .queue(params![batch.0, day, unit, all])?;
+        let (unit, amount) = (unit.clone(), amount.clone());
+        let added = Added { unit, items: String::new(), amount };
+        include(counted, DayCount::of(*day, added));
     }
     Ok(())
 }
@@ -310,22 +293,33 @@ fn amounts(conn: &dyn Database, batch: BatchId) -> SqlResult<BTreeMap<String, (U
 pub(crate) fn faults(conn: &dyn Database) -> SqlResult<Vec<String>> {
     type Sum = (u32, Vec<u8>, i64, String);
     let mut owed = BTreeMap::<Sum, U256>::new();
-    let mut select = conn.prepare(
-        "SELECT chain, signer, day, unit, amount, given_back
-         FROM counted JOIN batch ON batch.id = counted.batch",
-    )?;
+    let mut select = conn.prepare("SELECT chain, signer, counted FROM batch")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next_row()? {
-        let net = number(&row, 4)?.saturating_sub(number(&row, 5)?);
-        let sum = owed.entry((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)).or_default();
-        *sum = sum.saturating_add(net);
+        for one in read(&row, 2)? {
+            let net = decimal(&one.amount).saturating_sub(decimal(&one.given_back));
+            let sum = owed.entry((row.get(0)?, row.get(1)?, one.day, one.unit)).or_default();
+            *sum = sum.saturating_add(net);
+        }
     }
+    let mut found = Vec::<(Sum, U256)>::new();
     let mut select = conn.prepare("SELECT chain, signer, day, unit, amount FROM spend")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next_row()? {
-        let sum: Sum = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        found.push(((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?), number(&row, 4)?));
+    }
+    let mut select =
+        conn.prepare("SELECT chain, signer, day, sums FROM lane WHERE day IS NOT NULL")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next_row()? {
+        for (unit, amount) in newest_day::sums(&row, 3)? {
+            found.push(((row.get(0)?, row.get(1)?, row.get(2)?, unit), amount));
+        }
+    }
+    // A sum that stands twice is a fault too.
+    for (sum, amount) in found {
         let due = owed.entry(sum).or_default();
-        *due = if *due == number(&row, 4)? { U256::ZERO } else { U256::MAX };
+        *due = if *due == amount { U256::ZERO } else { U256::MAX };
     }
     let wrong = owed.into_iter().filter(|(_, left)| !left.is_zero());
     let told = wrong.map(|((chain, _, day, unit), _)| {

@@ -1,21 +1,22 @@
 //! The ends of batches, and the handling of transactions that the journal did not know.
 
 use crate::commit::acceptance::{
-    NewBatch, NewClaim, advance, insert_batch, insert_learnt, is_taken, next_batch,
-    release_expired_guards,
+    NewBatch, NewClaim, advance, insert_batch, is_taken, next_batch, release_expired_guards,
 };
 use crate::commit::rows::origin_of;
 use crate::commit::{day_sums, waiting_claims};
 use crate::model::{Origin, Settlement};
 use crate::sql::columns::outcome_words;
 use crate::sql::{Database, SqlResult, params};
+use crate::tables::scopes;
 use crate::{HistoryEvent, history};
 use alloy::primitives::B256;
 use billing::{
     BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, TakenAsTold,
-    TxRecord, Verdict,
+    Verdict,
 };
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// Writes down how batches ended. Those that had ended already stay as they are.
 pub(crate) fn settle_all(conn: &dyn Database, ends: &[Settlement], at_ms: i64) -> SqlResult<()> {
@@ -25,9 +26,13 @@ pub(crate) fn settle_all(conn: &dyn Database, ends: &[Settlement], at_ms: i64) -
 /// Writes down the end of a batch. One that has ended already stays as it is.
 pub(crate) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlResult<()> {
     let (state, hash, block) = (end.verdict.state(), end.verdict.hash(), end.verdict.block());
+    // That of another's transaction is no cost of this batch.
+    let record = end.verdict.landed().and_then(|landed| landed.record.as_ref());
+    let record = record.filter(|_| state != BatchState::Usurped);
     let changed = conn
         .prepare_cached(
-            "UPDATE batch SET state = ?2, winner = ?3, block = ?4, block_s = ?5, settled_ms = ?6
+            "UPDATE batch SET state = ?2, winner = ?3, block = ?4, block_s = ?5, settled_ms = ?6,
+                    ending = ?7, message = ?8, used = ?9, fee = ?10
              WHERE id = ?1 AND state = 'open'",
         )?
         .execute(params![
@@ -36,10 +41,18 @@ pub(crate) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlRe
             hash.as_ref().map(B256::as_slice),
             block.number,
             block.time,
-            at_ms
+            at_ms,
+            record.map(|record| record.ending.word()),
+            record.and_then(|record| record.message.as_deref()),
+            record.map(|record| record.used),
+            record.map(|record| record.fee.to_string())
         ])?;
     if changed == 0 {
         return Ok(());
+    }
+    if state == BatchState::Usurped {
+        let lost = "UPDATE batch SET lost = 1 WHERE id = ?1";
+        conn.prepare_cached(lost)?.queue([end.batch.0])?;
     }
     match &end.verdict {
         Verdict::Charged(_, outcomes) => settle_items(conn, end, outcomes)?,
@@ -50,11 +63,6 @@ pub(crate) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlRe
         | Verdict::Expired(_) => release_all(conn, end.batch)?,
     }
     let corrected = day_sums::correct(conn, end.batch, end.verdict.outcomes())?;
-    let record = end.verdict.landed().and_then(|landed| landed.record.as_ref());
-    let record = record.filter(|_| state != BatchState::Usurped);
-    if let (Some(hash), Some(record)) = (hash, record) {
-        write_record(conn, hash, record)?;
-    }
     let (batch, winner, outcomes) = (end.batch, hash, told(&end.verdict));
     let holds = matches!(end.verdict, Verdict::Charged(..) | Verdict::UsedUp(_));
     let guard_until = holds.then(|| end.guard_until());
@@ -68,25 +76,19 @@ pub(crate) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlRe
     Ok(())
 }
 
-/// The words for what became of each item.
-fn told(verdict: &Verdict) -> serde_json::Value {
-    match verdict {
-        Verdict::Charged(_, outcomes) => {
-            outcomes.iter().map(|outcome| outcome_words(outcome).told().into_owned()).collect()
-        }
-        Verdict::Reverted(_)
-        | Verdict::Cancelled(_)
-        | Verdict::Usurped(_)
-        | Verdict::UsedUp(_)
-        | Verdict::Expired(_) => json!([]),
-    }
+/// The words for what became of each item that was not just charged, by its place.
+fn told(verdict: &Verdict) -> BTreeMap<usize, String> {
+    let all = verdict.outcomes().iter().enumerate();
+    all.filter(|(_, outcome)| **outcome != ItemOutcome::Charged)
+        .map(|(place, outcome)| (place, outcome_words(outcome).told().into_owned()))
+        .collect()
 }
 
 fn settle_items(conn: &dyn Database, end: &Settlement, outcomes: &[ItemOutcome]) -> SqlResult<()> {
-    // Most are charged, and then nothing changes that an index is ordered by or that lets a claim be in one.
+    // Most are charged as their batch says, and nothing is written. A learnt claim waits by its own outcome.
     conn.prepare_cached(
         "UPDATE claim SET outcome = 'charged', guard_until_s = CASE WHEN period = '' THEN ?3 END
-         WHERE batch = ?1 AND item < ?2",
+         WHERE batch = ?1 AND item < ?2 AND (period = '' OR elsewhere = 1)",
     )?
     .queue(params![end.batch.0, outcomes.len(), end.guard_until()])?;
     let mut update = conn.prepare_cached(
@@ -137,17 +139,6 @@ fn hold_unproven(conn: &dyn Database, end: &Settlement) -> SqlResult<()> {
     .queue(params![end.batch.0, end.guard_until()])
 }
 
-fn write_record(conn: &dyn Database, hash: B256, record: &TxRecord) -> SqlResult<()> {
-    let sql = "UPDATE attempt SET ending = ?2, message = ?3, used = ?4, fee = ?5 WHERE hash = ?1";
-    conn.prepare_cached(sql)?.queue(params![
-        hash.as_slice(),
-        record.ending.word(),
-        record.message,
-        record.used,
-        record.fee.to_string()
-    ])
-}
-
 fn release_all(conn: &dyn Database, batch: BatchId) -> SqlResult<()> {
     conn.prepare_cached("UPDATE claim SET live = 0, outcome = 'released' WHERE batch = ?1")?
         .queue([batch.0])
@@ -172,7 +163,12 @@ pub(crate) fn adopt(
             let verdict = match execution {
                 // It took the place, and that is all it did.
                 Execution::Succeeded(_) if items.is_empty() => Verdict::Cancelled(landed),
-                Execution::Succeeded(outcomes) => Verdict::Charged(landed, outcomes.clone()),
+                Execution::Succeeded(outcomes) => {
+                    // Of what nothing is told nobody knows whether it was charged.
+                    let untold = std::iter::repeat(ItemOutcome::Unproven);
+                    let all = outcomes.iter().cloned().chain(untold).take(items.len());
+                    Verdict::Charged(landed, all.collect())
+                }
                 Execution::Reverted => Verdict::Reverted(landed),
             };
             settle(conn, &Settlement { batch, verdict, guard_s }, at_ms)?;
@@ -203,8 +199,8 @@ fn is_taken_for_good(
 
 /// Returns true if this transaction is known as the one that ended the batch in its place.
 fn is_learnt(conn: &dyn Database, origin: &Origin, tx: &ForeignTx) -> SqlResult<bool> {
-    let sql = "SELECT 1 FROM attempt JOIN batch ON batch.id = attempt.batch
-               WHERE hash = ?1 AND winner = ?1 AND chain = ?2 AND signer = ?3 AND position = ?4
+    let sql = "SELECT 1 FROM tx JOIN batch ON batch.id = tx.batch
+               WHERE tx.hash = ?1 AND winner = ?1 AND chain = ?2 AND signer = ?3 AND position = ?4
                AND state IN ('charged', 'reverted', 'cancelled')";
     let (hash, lane) = (tx.landed.hash, origin.lane);
     conn.prepare_cached(sql)?.exists(params![
@@ -232,12 +228,16 @@ fn insert_adopted(
         request_id: None,
         caller: None,
         trace: None,
+        counted: &[],
+        hash: tx.landed.hash,
+        signed: None,
     };
     insert_batch(conn, &new, at_ms)?;
-    let freed = release_expired_guards(conn, &origin, items, tx.landed.block.time)?;
+    let scope = scopes::of(conn, &origin)?;
+    let freed = release_expired_guards(conn, scope, items, tx.landed.block.time)?;
     let mut elsewhere = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let new = |live| NewClaim { batch, index, origin: &origin, item, live };
+        let new = |live| NewClaim { batch, index, scope, item, live };
         let insert = |live| new(live).insert(conn, |insert, claim| insert.execute(claim));
         if insert(true)? == 0 {
             insert(false)?;
@@ -247,7 +247,6 @@ fn insert_adopted(
         }
         new(true).keep_payer(conn)?;
     }
-    insert_learnt(conn, batch, tx.landed.hash, at_ms)?;
     let transaction = hex::encode(tx.landed.hash);
     let adopted = history::Accepted {
         batch,
@@ -258,7 +257,7 @@ fn insert_adopted(
         caller: None,
         trace: None,
         transaction,
-        counted: Vec::new(),
+        counted: &[],
         elsewhere,
         freed,
     };

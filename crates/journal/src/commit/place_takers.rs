@@ -34,7 +34,7 @@ impl Journal {
 /// let charge.
 pub(crate) fn used_up(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<u64>> {
     let sql = "SELECT min(position) FROM batch WHERE chain = ?1 AND signer = ?2
-           AND state = 'usurped' AND winner IS NULL AND EXISTS
+           AND lost = 1 AND winner IS NULL AND EXISTS
            (SELECT 1 FROM claim WHERE claim.batch = batch.id AND resolved IS NULL)";
     let place = params![lane.chain.0, lane.signer.as_slice()];
     conn.prepare_cached(sql)?.query_row(place, |row| row.get(0))
@@ -56,7 +56,7 @@ pub(crate) fn used_up_at(
     position: u64,
 ) -> SqlResult<Option<BatchId>> {
     let sql = "SELECT id FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3
-               AND state = 'usurped' AND winner IS NULL";
+               AND lost = 1 AND winner IS NULL";
     let place = params![lane.chain.0, lane.signer.as_slice(), position];
     conn.query_row(sql, place, |row| row.get(0).map(BatchId)).optional()
 }

@@ -58,7 +58,8 @@ fn standing(
         return Ok(RequestStanding::Taken);
     }
     let mut told = conn.prepare_cached(
-        "SELECT 1 FROM request_batch WHERE request = ?1 AND caller_key = ?2 AND batch = ?3",
+        "SELECT 1 FROM request WHERE id = ?1 AND caller_key = ?2 AND batch = ?3
+         UNION ALL SELECT 1 FROM request_batch WHERE request = ?1 AND caller_key = ?2 AND batch = ?3",
     )?;
     let ask = |batch: &BatchId, ask: BindValues<'_>| ask(params![id, caller, batch.0]);
     let told = told.query_each(batches, ask, |_| Ok(()))?;
@@ -88,10 +89,19 @@ pub(crate) fn write(
 ) -> SqlResult<()> {
     let (id, caller) = (request.id.as_str(), caller_key(request.caller.as_ref()));
     conn.prepare_cached(
-        "INSERT INTO request (id, caller_key, digest) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        "INSERT INTO request (id, caller_key, digest, batch) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT DO NOTHING",
     )?
-    .queue(params![id, caller, request.digest.as_slice()])?;
-    let sql = "INSERT INTO request_batch (request, caller_key, batch) VALUES (?1, ?2, ?3)
+    .queue(params![
+        id,
+        caller,
+        request.digest.as_slice(),
+        batches.last().map(|batch| batch.0)
+    ])?;
+    // The name's own row leads to one of them already.
+    let sql = "INSERT INTO request_batch (request, caller_key, batch)
+               SELECT id, caller_key, CAST(?3 AS BIGINT) FROM request
+               WHERE id = ?1 AND caller_key = ?2 AND batch IS DISTINCT FROM ?3
                ON CONFLICT DO NOTHING";
     let mut insert = conn.prepare_cached(sql)?;
     for batch in batches {
@@ -102,7 +112,8 @@ pub(crate) fn write(
 
 /// The batches that answers to requests of this name have named, whoever asked: newest first.
 pub(crate) fn billings(conn: &dyn Database, id: &str) -> SqlResult<Vec<Billing>> {
-    let sql = "SELECT DISTINCT batch FROM request_batch WHERE request = ?1
+    let sql = "SELECT batch FROM request WHERE id = ?1 AND batch IS NOT NULL
+               UNION SELECT batch FROM request_batch WHERE request = ?1
                ORDER BY batch DESC LIMIT 100";
     let batches: Vec<i64> =
         conn.prepare_cached(sql)?.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;

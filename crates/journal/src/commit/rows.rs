@@ -14,6 +14,7 @@ use billing::{
     ClaimedBy, Item, Period, PlanId, PlatformChainId, Signed, Slot, Subject, SubscribeId, TxRecord,
     UserHash,
 };
+use rusqlite::types::ValueRef;
 
 /// The scope in which a claim of one contract on one chain is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +30,13 @@ pub struct ClaimScope {
 const CLAIM: &str = "
     SELECT claim.subscribe_id, claim.plan_id, claim.user_hash, claim.period, claim.amount,
            claim.plan_version, claim.wallet, claim.token,
-           batch.id, batch.state, coalesce(claim.resolved, claim.outcome),
-           coalesce(batch.winner, (SELECT hash FROM attempt WHERE batch = batch.id AND kind = 'bill'
-                                   ORDER BY seq DESC LIMIT 1))";
+           batch.id, batch.state, coalesce(claim.resolved, claim.outcome, nullif(batch.state, 'open')),
+           coalesce(batch.winner, (SELECT later.hash FROM later_attempt AS later
+                                   WHERE later.batch = batch.id AND kind = 'bill'
+                                   ORDER BY seq DESC LIMIT 1), batch.hash)";
 const HELD: &str = "WHERE batch.id = claim.batch
-      AND live = 1 AND claim.chain = ?1 AND claim.contract = ?2
+      AND live = 1
+      AND claim.scope = (SELECT id FROM scope WHERE scope.chain = ?1 AND scope.contract = ?2)
       AND (guard_until_s IS NULL OR guard_until_s > ?3)";
 
 /// Returns the queries for the claims on a charge of a period: by its user and plan, and by its subscription.
@@ -149,7 +152,8 @@ fn claim(row: &Row<'_>) -> SqlResult<Claim> {
 pub(crate) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<Billing>> {
     let sql =
         "SELECT id, chain, contract, signer, position, request_id, caller_label, state, accepted_ms,
-                      settled_ms, winner, block, block_s, trace, caller_key FROM batch WHERE id = ?1";
+                      settled_ms, winner, block, block_s, trace, caller_key, ending, message, used, fee
+               FROM batch WHERE id = ?1";
     let head = conn.prepare_cached(sql)?.query_row([batch.0], |row| {
         let origin = origin(row, 1)?;
         let block = match row.get(11)? {
@@ -169,7 +173,7 @@ pub(crate) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<B
             settled_ms: row.get(9)?,
             winner: row.get::<Option<Vec<u8>>>(10)?.map(|_| hash(row, 10)).transpose()?,
             block,
-            record: tx_record(conn, batch)?,
+            record: tx_record(row, 15)?,
             attempts: recorded(conn, batch)?,
             signed_ms: signed_ms(conn, batch)?,
             items: lines(conn, batch)?,
@@ -195,7 +199,7 @@ fn origin(row: &Row<'_>, at: usize) -> SqlResult<Origin> {
 /// The batch that an attempt with this hash belongs to.
 pub(crate) fn billing_by_hash(conn: &dyn Database, hash: B256) -> SqlResult<Option<Billing>> {
     let batch = conn
-        .prepare_cached("SELECT batch FROM attempt WHERE hash = ?1")?
+        .prepare_cached("SELECT batch FROM tx WHERE hash = ?1")?
         .query_row([hash.as_slice()], |row| row.get(0))
         .optional()?;
     batch.map_or(Ok(None), |id| billing(conn, BatchId(id)))
@@ -259,16 +263,18 @@ fn signed_ms(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<i64>> {
         .collect()
 }
 
-/// Reads the record of the one transaction of a batch that landed.
-fn tx_record(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<TxRecord>> {
-    let sql = "SELECT ending, message, used, fee FROM attempt
-               WHERE batch = ?1 AND ending IS NOT NULL";
-    conn.prepare_cached(sql)?
-        .query_row([batch.0], |row| {
-            let ending = ending(row, 0)?;
-            Ok(TxRecord { ending, message: row.get(1)?, used: row.get(2)?, fee: number(row, 3)? })
-        })
-        .optional()
+/// The columns `ending`, `message`, `used` and `fee`, which stand side by side.
+fn tx_record(row: &Row<'_>, at: usize) -> SqlResult<Option<TxRecord>> {
+    let [message_at, used_at, fee_at] = [1, 2, 3].map(|behind| at.saturating_add(behind));
+    if row.get_ref(at)? == ValueRef::Null {
+        return Ok(None);
+    }
+    Ok(Some(TxRecord {
+        ending: ending(row, at)?,
+        message: row.get(message_at)?,
+        used: row.get(used_at)?,
+        fee: number(row, fee_at)?,
+    }))
 }
 
 /// Reads the items that a batch has claimed, in the order of the contract call.
@@ -283,10 +289,11 @@ pub(crate) fn origin_of(conn: &dyn Database, batch: BatchId) -> SqlResult<Origin
 }
 
 fn lines(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<Line>> {
-    let sql =
-        "SELECT subscribe_id, plan_id, user_hash, period, amount, live, outcome, code, detail,
+    // A claim without an outcome of its own has that of its batch.
+    let sql = "SELECT subscribe_id, plan_id, user_hash, period, amount, live,
+                      coalesce(outcome, nullif(state, 'open')), code, detail,
                       elsewhere, resolved, plan_version, wallet, token
-               FROM claim WHERE batch = ?1 ORDER BY item";
+               FROM claim JOIN batch ON batch.id = claim.batch WHERE claim.batch = ?1 ORDER BY item";
     conn.prepare_cached(sql)?
         .query_map([batch.0], |row| {
             let subscribe = SubscribeId(row.get(0)?);

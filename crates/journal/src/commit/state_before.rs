@@ -1,6 +1,7 @@
 //! The state that a batch is compared with in its commit. One question: on a server each is a round trip.
 
 use crate::commit::day_sums::DaySums;
+use crate::commit::newest_day::{self, NewestDay};
 use crate::commit::requests;
 use crate::history::Newest;
 use crate::model::Pause;
@@ -21,12 +22,16 @@ pub(crate) struct StateBefore {
     pub(crate) batch: BatchId,
     /// The number of the profile; none where it is new.
     pub(crate) profile: Option<i64>,
+    /// The number of the contract; none where it never billed before.
+    pub(crate) scope: Option<i64>,
     /// The digest of what the name of the request stands for; none where nothing has that name.
     pub(crate) request: Option<Vec<u8>>,
     /// The point from which the history goes on.
     pub(crate) newest: Newest,
     /// The sums of the day.
     pub(crate) sums: DaySums,
+    /// The sums of the lane's account on its newest day.
+    pub(crate) newest_day: NewestDay,
 }
 
 impl StateBefore {
@@ -41,7 +46,9 @@ impl StateBefore {
                     (SELECT coalesce(max(id), 0) + 1 FROM batch),
                     (SELECT id FROM profile WHERE profile.chain = ?1 AND contract = ?3 AND body = ?4),
                     (SELECT digest FROM request WHERE id = ?5 AND caller_key = ?6),
-                    history.seq, history.digest, spend.unit, spend.amount, spend.signer, pause.why
+                    history.seq, history.digest, spend.unit, spend.amount, account.signer, pause.why,
+                    (SELECT id FROM scope WHERE scope.chain = ?1 AND scope.contract = ?3),
+                    lane.day, lane.sums, CASE WHEN account.day = ?7 THEN account.sums END
              FROM (SELECT 1 AS one) AS always
              LEFT JOIN pause ON pause.chain = ?1
              LEFT JOIN lane ON lane.chain = ?1 AND lane.signer = ?2
@@ -65,13 +72,14 @@ impl StateBefore {
                 Some(known) => known,
                 first => first.insert(Self::read(&row)?),
             };
+            let mut sums = newest_day::sums(&row, 16)?;
             if let Some(unit) = row.get(9)? {
-                let amount = columns::number(&row, 10)?;
-                if columns::address(&row, 11)? == lane.signer {
-                    known.sums.take_in_own(unit, amount);
-                } else {
-                    known.sums.take_in(unit, amount);
-                }
+                sums.insert(unit, columns::number(&row, 10)?);
+            }
+            if row.get::<Option<Vec<u8>>>(11)?.as_deref() == Some(lane.signer.as_slice()) {
+                known.sums.take_in_own(sums);
+            } else {
+                known.sums.take_in(sums);
             }
         }
         before.ok_or(SqlError::NO_ROW)
@@ -114,9 +122,11 @@ impl StateBefore {
             undecided: row.get(3)?,
             batch: BatchId(row.get(4)?),
             profile: row.get(5)?,
+            scope: row.get(13)?,
             request: row.get(6)?,
             newest,
             sums: DaySums::default(),
+            newest_day: NewestDay::read(row, 14)?,
         })
     }
 }

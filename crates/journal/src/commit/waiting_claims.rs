@@ -11,8 +11,7 @@ use serde_json::json;
 struct WaitingClaim {
     place: ClaimPlace,
     guard_until_s: Option<i64>,
-    chain: i64,
-    contract: Vec<u8>,
+    scope: i64,
     period: String,
     subscribe_id: i64,
     plan_id: i64,
@@ -62,11 +61,11 @@ fn waiting(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<WaitingClaim>> 
     // Most charges have a period and are held once they are made: nothing can wait for those to end.
     let of = |same: &str| {
         format!(
-            "SELECT waiting.batch, waiting.item, waiting.guard_until_s, waiting.chain,
-                    waiting.contract, waiting.period, waiting.subscribe_id, waiting.plan_id,
+            "SELECT waiting.batch, waiting.item, waiting.guard_until_s, waiting.scope,
+                    waiting.period, waiting.subscribe_id, waiting.plan_id,
                     waiting.user_hash, waiting.outcome
              FROM claim AS ended JOIN claim AS waiting ON {same}
-                 AND waiting.chain = ended.chain AND waiting.contract = ended.contract
+                 AND waiting.scope = ended.scope
                  AND waiting.period = ended.period
              WHERE ended.batch = ?1 AND (ended.live = 0 OR ended.period = '')
                  AND waiting.live = 0 AND waiting.elsewhere = 1
@@ -75,7 +74,7 @@ fn waiting(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<WaitingClaim>> 
         )
     };
     let sql = format!(
-        "{} UNION {} ORDER BY 3 DESC, 10, 1, 2",
+        "{} UNION {} ORDER BY 3 DESC, 9, 1, 2",
         of("waiting.subscribe_id = ended.subscribe_id"),
         of("waiting.user_hash = ended.user_hash AND waiting.plan_id = ended.plan_id")
     );
@@ -83,12 +82,11 @@ fn waiting(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<WaitingClaim>> 
         Ok(WaitingClaim {
             place: (row.get(0)?, row.get(1)?),
             guard_until_s: row.get(2)?,
-            chain: row.get(3)?,
-            contract: row.get(4)?,
-            period: row.get(5)?,
-            subscribe_id: row.get(6)?,
-            plan_id: row.get(7)?,
-            user_hash: row.get(8)?,
+            scope: row.get(3)?,
+            period: row.get(4)?,
+            subscribe_id: row.get(5)?,
+            plan_id: row.get(6)?,
+            user_hash: row.get(7)?,
         })
     };
     conn.prepare_cached(&sql)?.query_map([batch.0], read)?.collect()
@@ -104,7 +102,7 @@ pub(crate) fn is_charged_elsewhere(
     let of = |same: &str| {
         format!(
             "SELECT 1 FROM claim AS held JOIN claim AS learnt ON {same}
-                 AND learnt.chain = held.chain AND learnt.contract = held.contract
+                 AND learnt.scope = held.scope
                  AND learnt.period = held.period
              WHERE held.batch = ?1 AND held.live = 1
                  AND learnt.live = 0 AND learnt.elsewhere = 1
@@ -126,22 +124,16 @@ fn holders(conn: &dyn Database, claim: &WaitingClaim) -> SqlResult<Vec<HeldClaim
     let of = |same: &str| {
         format!(
             "SELECT batch, item, guard_until_s FROM claim
-             WHERE live = 1 AND period = ?1 AND contract = ?2 AND chain = ?3 AND {same}"
+             WHERE live = 1 AND period = ?1 AND scope = ?2 AND {same}"
         )
     };
     let sql =
-        format!("{} UNION {}", of("subscribe_id = ?4"), of("plan_id = ?5 AND user_hash = ?6"));
+        format!("{} UNION {}", of("subscribe_id = ?3"), of("plan_id = ?4 AND user_hash = ?5"));
     let read = |row: &Row<'_>| {
         Ok(HeldClaim { place: (row.get(0)?, row.get(1)?), guard_until_s: row.get(2)? })
     };
-    let values = params![
-        claim.period,
-        claim.contract,
-        claim.chain,
-        claim.subscribe_id,
-        claim.plan_id,
-        claim.user_hash
-    ];
+    let values =
+        params![claim.period, claim.scope, claim.subscribe_id, claim.plan_id, claim.user_hash];
     conn.prepare_cached(&sql)?.query_map(values, read)?.collect()
 }
 

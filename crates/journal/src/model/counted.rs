@@ -6,10 +6,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Added {
     pub(crate) unit: String,
-    /// As in the column `counted.items`.
+    /// As in [`DayCount::items`].
     pub(crate) items: String,
     /// Decimal.
     pub(crate) amount: String,
+}
+
+/// A batch's part in one sum of a day, as its row holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DayCount {
+    /// Days since 1970, UTC.
+    pub(crate) day: i64,
+    /// A token's address, or `fee`.
+    pub(crate) unit: String,
+    /// The places of the charges that the amount is made of, with commas between them; empty for fees.
+    pub(crate) items: String,
+    /// Decimal.
+    pub(crate) amount: String,
+    /// The amount that was given back when the batch ended, decimal.
+    pub(crate) given_back: String,
+}
+
+impl DayCount {
+    /// The count of a batch that has given nothing back.
+    pub(crate) fn of(day: i64, Added { unit, items, amount }: Added) -> Self {
+        Self { day, unit, items, amount, given_back: "0".to_owned() }
+    }
 }
 
 /// The changes that the end of a batch made in the sums of days, for the history.

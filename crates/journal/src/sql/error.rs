@@ -41,14 +41,8 @@ impl Constraint {
         match self {
             Self::Place => &[("batch_place", "batch.chain, batch.signer, batch.position")],
             Self::Claim => &[
-                (
-                    "claim_key",
-                    "claim.period, claim.plan_id, claim.user_hash, claim.contract, claim.chain",
-                ),
-                (
-                    "claim_subscription",
-                    "claim.period, claim.subscribe_id, claim.contract, claim.chain",
-                ),
+                ("claim_key", "claim.period, claim.plan_id, claim.user_hash, claim.scope"),
+                ("claim_subscription", "claim.period, claim.subscribe_id, claim.scope"),
             ],
             Self::Session => &[],
         }

@@ -124,7 +124,7 @@ pub(crate) fn end(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlResult<()
 
 /// Which of these transactions the journal does not know, in the same order.
 pub(crate) fn unknown(conn: &dyn Database, hashes: Vec<B256>) -> SqlResult<Vec<B256>> {
-    let mut select = conn.prepare_cached("SELECT 1 FROM attempt WHERE hash = ?1")?;
+    let mut select = conn.prepare_cached("SELECT 1 FROM tx WHERE hash = ?1")?;
     let ask = |hash: &B256, ask: BindValues<'_>| ask(params![hash.as_slice()]);
     let found = select.query_each(&hashes, ask, |_| Ok(()))?;
     let unknown = hashes.into_iter().zip(found).filter(|(_, found)| found.is_empty());

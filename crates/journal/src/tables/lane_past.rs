@@ -26,7 +26,7 @@ pub(crate) fn known_until(
     let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
     let block_s: Option<i64> = conn.query_row(
         "SELECT max(block_s) FROM (
-             SELECT block_s FROM batch WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped'
+             SELECT block_s FROM batch WHERE chain = ?1 AND signer = ?2 AND lost = 0
              AND winner IS NOT NULL ORDER BY position DESC LIMIT ?3) AS newest",
         params![chain, signer, NEWEST],
         |row| row.get(0),
@@ -40,18 +40,19 @@ pub(crate) fn known_until(
 /// Those of the lane's newest batches that ended in this state. A lane of which none ever did is not read from
 /// end to end.
 const ENDED: &str = "FROM (
-        SELECT id, position, state, winner, settled_ms FROM batch
-        WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped' ORDER BY position DESC LIMIT 4096) AS newest
+        SELECT id, position, state, winner, settled_ms, ending, fee, hash, raw FROM batch
+        WHERE chain = ?1 AND signer = ?2 AND lost = 0 ORDER BY position DESC LIMIT 4096) AS newest
     WHERE state = ?3 ORDER BY position DESC LIMIT ?4";
 
 /// Reads the ends of the lane's newest batches, as far back as `since_ms` (Unix ms of this machine).
 pub(crate) fn past(conn: &dyn Database, lane: LaneId, since_ms: i64) -> SqlResult<Past> {
     let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
     let sql = format!(
-        "SELECT attempt.hash, raw, settled_ms,
+        "SELECT winner, raw, settled_ms,
                 (SELECT count(*) FROM claim WHERE claim.batch = ended.id), ending, fee
-         FROM (SELECT id, winner, settled_ms {ENDED}) AS ended
-         JOIN attempt ON attempt.hash = ended.winner
+         FROM (SELECT id, winner, settled_ms, ending, fee, CASE WHEN hash = winner THEN raw ELSE
+                   (SELECT raw FROM later_attempt AS later
+                    WHERE later.batch = newest.id AND later.hash = winner) END AS raw {ENDED}) AS ended
          WHERE settled_ms >= ?5 AND raw IS NOT NULL ORDER BY settled_ms"
     );
     let failed = conn
@@ -72,7 +73,7 @@ pub(crate) fn past(conn: &dyn Database, lane: LaneId, since_ms: i64) -> SqlResul
     let charged_ms =
         conn.query_row(&newest, params![chain, signer, "charged", NEWEST], |row| row.get(0))?;
     let accepted = "SELECT max(accepted_ms) FROM (SELECT accepted_ms FROM batch
-        WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped' ORDER BY position DESC LIMIT 1) AS newest";
+        WHERE chain = ?1 AND signer = ?2 AND lost = 0 ORDER BY position DESC LIMIT 1) AS newest";
     let accepted_ms = conn.query_row(accepted, params![chain, signer], |row| row.get(0))?;
     Ok(Past { failed, charged_ms, accepted_ms, profiles: profiles::all(conn, lane.chain)? })
 }

@@ -87,6 +87,7 @@ async fn what_a_call_was_to_charge_stays_claimed_where_nothing_is_told_of_it() {
     let untold = foreign(FIRST, billed(&[item(1, 1)], vec![]));
     book.journal.adopt(origin(), vec![untold], 600, NOW_MS).await.unwrap();
     assert!(!book.takes(item(1, 1)).await);
+    assert_eq!(book.claims(item(1, 1)).await[0].by.state, ClaimState::Unproven);
 }
 
 #[tokio::test]

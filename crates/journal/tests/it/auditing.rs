@@ -162,9 +162,9 @@ const CHANGES: &[(&str, &str)] = &[
     ("a claim less", "DELETE FROM claim WHERE batch = 1 AND item = 1"),
     (
         "a claim more",
-        "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash, period,
+        "INSERT INTO claim (batch, item, scope, subscribe_id, plan_id, user_hash, period,
                                 amount, live)
-             VALUES (1, 2, 139, zeroblob(20), 9, 9, zeroblob(32), '1', '1', 0)",
+             VALUES (1, 2, 1, 9, 9, zeroblob(32), '1', '1', 0)",
     ),
     ("the contract", "UPDATE batch SET contract = zeroblob(20) WHERE id = 3"),
     ("the account", "UPDATE batch SET signer = zeroblob(20) WHERE id = 3"),
@@ -175,36 +175,48 @@ const CHANGES: &[(&str, &str)] = &[
     ("the position", "UPDATE batch SET position = 99 WHERE id = 3"),
     (
         "a batch more",
-        "INSERT INTO batch (id, chain, contract, signer, position, state, accepted_ms)
-             SELECT 4, chain, contract, signer, 99, 'open', 0 FROM batch WHERE id = 3",
+        "INSERT INTO batch (id, chain, contract, signer, position, state, accepted_ms, counted, hash)
+             SELECT 4, chain, contract, signer, 99, 'open', 0, '[]', hash FROM batch WHERE id = 3",
     ),
     ("a batch less", "PRAGMA defer_foreign_keys = 1; DELETE FROM batch WHERE id = 3"),
-    ("a transaction less", "DELETE FROM attempt WHERE batch = 3"),
-    ("a claim's contract", "UPDATE claim SET contract = zeroblob(20) WHERE batch = 1"),
-    ("a claim's chain", "UPDATE claim SET chain = 140 WHERE batch = 1 AND item = 0"),
+    ("a hash less", "PRAGMA defer_foreign_keys = 1; DELETE FROM tx WHERE batch = 3"),
+    ("a hash more", "INSERT INTO tx (hash, batch) VALUES (zeroblob(32), 3)"),
+    ("the batch of a hash", "UPDATE tx SET batch = 2 WHERE batch = 3"),
+    ("no transaction", "UPDATE batch SET raw = NULL, gas_required = NULL WHERE id = 3"),
+    ("a transaction", "UPDATE batch SET raw = x'00' WHERE id = 3"),
+    (
+        "a claim's contract",
+        "INSERT INTO scope VALUES (9, 139, zeroblob(20)); UPDATE claim SET scope = 9 WHERE batch = 1",
+    ),
+    ("the contract of claims", "UPDATE scope SET contract = zeroblob(20)"),
+    ("the chain of claims", "PRAGMA defer_foreign_keys = 1; UPDATE scope SET chain = 140"),
     ("a guard", "UPDATE claim SET guard_until_s = 1 WHERE batch = 1 AND item = 0"),
     ("the name of a request", "UPDATE batch SET request_id = 'run-2' WHERE id = 3"),
     ("a name where there was none", "UPDATE batch SET request_id = 'run-2' WHERE id = 1"),
     ("no name where there was one", "UPDATE batch SET request_id = NULL WHERE id = 3"),
     ("who pays", "DELETE FROM payer"),
+    ("the hours of batches", "DELETE FROM batch_hour"),
     ("what a name stands for", "UPDATE request SET digest = zeroblob(32)"),
-    ("what a name leads to", "DELETE FROM request_batch WHERE batch = 3"),
+    ("what a name leads to", "UPDATE request SET batch = NULL"),
     ("when it was accepted", "UPDATE batch SET accepted_ms = accepted_ms + 1 WHERE id = 3"),
-    ("when it was signed", "UPDATE attempt SET signed_ms = signed_ms + 1 WHERE batch = 3"),
     ("when it ended", "UPDATE batch SET settled_ms = settled_ms + 1 WHERE id = 1"),
-    ("a hash", "UPDATE attempt SET hash = zeroblob(32) WHERE batch = 3"),
-    ("its gas", "UPDATE attempt SET gas_required = 1 WHERE batch = 3"),
+    ("a hash", "INSERT INTO tx (hash, batch) VALUES (zeroblob(32), 3); UPDATE batch SET hash = zeroblob(32) WHERE id = 3"),
+    ("its gas", "UPDATE batch SET gas_required = 1 WHERE id = 3"),
     (
         "a transaction more",
-        "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
+        "INSERT INTO tx (hash, batch) VALUES (zeroblob(32), 3);
+         INSERT INTO later_attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
              VALUES (zeroblob(32), 3, 1, 'bill', x'00', 1, 0)",
     ),
     (
         "sums and what they are made of",
-        "UPDATE counted SET amount = '1'; UPDATE spend SET amount = '1'",
+        "UPDATE batch SET counted = replace(counted, '21000', '1'); UPDATE lane SET sums = replace(sums, '21000', '1')",
     ),
-    ("no sums at all", "DELETE FROM counted; DELETE FROM spend"),
-    ("what was given back", "UPDATE counted SET given_back = '1'"),
+    ("no sums at all", "UPDATE batch SET counted = '[]'; UPDATE lane SET day = NULL, sums = NULL"),
+    (
+        "what was given back",
+        "UPDATE batch SET counted = replace(counted, 'given_back\":\"0', 'given_back\":\"1')",
+    ),
     ("the next position", "UPDATE lane SET next_position = next_position - 1"),
     ("a position beyond", "UPDATE lane SET next_position = next_position + 1"),
     ("a lane less", "DELETE FROM lane"),
@@ -339,8 +351,8 @@ async fn one_changed_byte_of_money_bytes_or_history_is_found() {
     every_byte(&room, "amount", "claim WHERE batch = 1 AND item = 0", b"67");
     every_byte(&room, "amount", "claim WHERE batch = 3 AND item = 1", b"67");
     every_byte(&room, "user_hash", "claim WHERE batch = 1 AND item = 0", &[0, 1]);
-    every_byte(&room, "raw", "attempt WHERE batch = 1", &[0, 1]);
-    every_byte(&room, "raw", "attempt WHERE batch = 3", &[0, 1]);
+    every_byte(&room, "raw", "batch WHERE id = 1", &[0, 1]);
+    every_byte(&room, "raw", "batch WHERE id = 3", &[0, 1]);
     every_byte(&room, "body", "history WHERE seq = 1", b"ab");
     every_byte(&room, "body", "history WHERE seq = 2", b"ab");
     every_byte(&room, "body", "history WHERE seq = 8", b"ab");

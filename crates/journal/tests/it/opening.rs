@@ -197,8 +197,8 @@ fn another_process() {
     std::io::stdin().read_line(&mut order).unwrap();
     if order.trim() == "spoil" {
         let late_fault = "PRAGMA defer_foreign_keys = ON;
-            INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
-            VALUES (zeroblob(32), 999, 0, 'bill', x'00', 0, 0)";
+            INSERT INTO later_attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
+            VALUES (zeroblob(32), 999, 1, 'bill', x'00', 0, 0)";
         let spoil = journal.write(|conn: &dyn Database| run(conn, late_fault));
         let answers = runtime.block_on(async {
             tokio::join!(biased; spoil, journal.accept(proposal(&[item(2, 1)]).at(FIRST + 1)))

@@ -99,9 +99,11 @@ async fn several_ends_are_written_together_or_not_at_all() {
 
 /// Stores a second transaction of a batch, as a replacement will.
 async fn replace(book: &Book, batch: BatchId, hash: B256) {
-    let sql = "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
+    let tx = "INSERT INTO tx (hash, batch) VALUES (?1, ?2)";
+    let sql = "INSERT INTO later_attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
                VALUES (?1, ?2, 1, 'bill', ?3, 22000, 0)";
     let insert = move |conn: &dyn Database| {
+        conn.execute(tx, rusqlite::params![hash.as_slice(), batch.0])?;
         conn.execute(sql, rusqlite::params![hash.as_slice(), batch.0, [2_u8]]).map(drop)
     };
     book.journal.write(insert).await.unwrap();
@@ -158,7 +160,7 @@ async fn what_a_transaction_cost_is_kept_with_it_and_with_the_history() {
     book.journal.close().await;
     assert_eq!(copies::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
     let conn = Connection::open(&path).unwrap();
-    conn.execute("UPDATE attempt SET fee = '1' WHERE fee IS NOT NULL", []).unwrap();
+    conn.execute("UPDATE batch SET fee = '1' WHERE fee IS NOT NULL", []).unwrap();
     drop(conn);
     assert_eq!(copies::audit(&path, &[]).unwrap().faults.len(), 1, "it was changed");
 }

@@ -195,18 +195,48 @@ async fn a_look_at_the_room_takes_none() {
     assert_eq!(refused(room(501).await), USDT.word());
 }
 
+/// A clock is set back, a batch of a day that is over gives back, and a later day begins.
+#[tokio::test]
+async fn every_day_keeps_its_sums_in_whichever_order_they_come() {
+    let book = Book::new().await;
+    let on = |who: u8, day: i64| Proposal {
+        at_ms: NOW_MS + day * DAY_MS,
+        ..counting(&[item(who, 1)], USDT, 1_000)
+    };
+    let first = book.take(on(1, 0)).await.unwrap();
+    for (who, day) in [(2, 2), (3, 0), (4, 1), (5, 2)] {
+        book.take(on(who, day)).await.unwrap();
+    }
+    assert_eq!(refused(book.take(on(6, 0)).await), USDT.word(), "the day before is full, too");
+    assert_eq!(refused(book.take(on(6, 2)).await), USDT.word());
+    book.settle(end(&first, BatchState::Reverted, vec![])).await;
+    let book = book.restart();
+    for (day, sum) in [(0, 500), (1, 500), (2, 1_000)] {
+        assert_eq!(spent(&book, NOW_MS + day * DAY_MS).await, [(USDT.word(), sum)].into());
+    }
+    book.take(on(6, 0)).await.unwrap();
+    audited(&book).await;
+    let other = "UPDATE spend SET amount = '1'";
+    let changed = book.journal.write(move |conn| conn.execute(other, [])).await.unwrap();
+    assert_eq!(changed, 2, "days that are over");
+    book.room.forge();
+    assert_eq!(book.audit().await.faults.len(), 2);
+}
+
 #[tokio::test]
 async fn a_sum_that_was_changed_behind_the_journals_back_is_found() {
     let book = Book::in_a_file().await;
     book.take(counting(&[item(1, 1)], USDT, 1_000)).await.unwrap();
     for sql in [
-        "UPDATE spend SET amount = '1'",
-        "UPDATE spend SET amount = 'none'",
-        "UPDATE spend SET day = day - 1",
-        "DELETE FROM spend",
-        "UPDATE counted SET amount = '1'",
-        "UPDATE counted SET given_back = '1'",
-        "DELETE FROM counted",
+        "UPDATE lane SET sums = replace(sums, '500', '1')",
+        "UPDATE lane SET sums = replace(sums, '500', 'none')",
+        "UPDATE lane SET sums = 'none'",
+        "UPDATE lane SET day = day - 1",
+        "UPDATE lane SET day = NULL, sums = NULL",
+        "INSERT INTO spend SELECT chain, signer, day, json_each.key, '500' FROM lane, json_each(sums)",
+        "UPDATE batch SET counted = replace(counted, '500', '1')",
+        "UPDATE batch SET counted = replace(counted, 'given_back\":\"0', 'given_back\":\"1')",
+        "UPDATE batch SET counted = '[]'",
     ] {
         let faults = book.journal.read(move |conn| {
             run(conn, &format!("BEGIN; {sql}"))?;

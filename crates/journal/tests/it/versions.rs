@@ -10,6 +10,14 @@ fn a_pause() -> (Switch, Pause) {
     (Switch::Pause(vec![PlatformChainId(195)]), pause)
 }
 
+async fn no_table_is_empty(book: &Book) {
+    for table in TABLES {
+        let sql = format!("SELECT count(*) FROM {table}");
+        let rows = move |conn: &dyn Database| conn.query_row(&sql, [], |row| row.get::<i64>(0));
+        assert!(book.journal.read(rows).await.unwrap() > 0, "{table} is empty");
+    }
+}
+
 /// A journal that every table of this version has a row of: a charged batch with every outcome, one of
 /// each other end, an open one with two attempts, an adopted one, sums, a pause, a doubt.
 #[tokio::test]
@@ -44,12 +52,15 @@ async fn the_file_of_this_version_is_made() {
         book.settle(end(&slot, state, vec![])).await;
     }
     let open = book.accept(&[item(9, 1)]).await.unwrap();
+    let both = vec![charged.batch, open.batch];
+    book.journal.name_request(request("run-2", 2), both).await.unwrap();
     let again = Addition {
         batch: open.batch,
         seq: 1,
         kind: AttemptKind::Cancel,
         fee: fee(30_000, None),
-        at_ms: NOW_MS,
+        // Another day, so that the first one's sums are rows of their own.
+        at_ms: NOW_MS + 86_400_000,
         sealed: Sealed::new(open.position, &open.items, signed(open.position + 1_000)),
     };
     book.journal.add_attempt(again).await.unwrap().unwrap();
@@ -68,11 +79,7 @@ async fn the_file_of_this_version_is_made() {
     let (switch, pause) = a_pause();
     book.journal.pauses().set(switch, pause).await.unwrap();
     book.journal.write(|conn: &dyn Database| store::begin_doubts(conn, NOW_MS)).await.unwrap();
-    for table in TABLES {
-        let sql = format!("SELECT count(*) FROM {table}");
-        let rows = move |conn: &dyn Database| conn.query_row(&sql, [], |row| row.get::<i64>(0));
-        assert!(book.journal.read(rows).await.unwrap() > 0, "{table} is empty");
-    }
+    no_table_is_empty(&book).await;
     book.journal.close().await;
     std::fs::copy(config(&book.room).path, &to).unwrap();
 }
@@ -113,17 +120,17 @@ fn events(conn: &Connection) -> Vec<String> {
 
 #[test]
 fn every_step_that_is_missing_is_taken_once_and_in_order() {
-    let room = copy_of(4);
+    let room = copy_of(OLDEST);
     room.forge();
     let conn = Connection::open(config(&room).path).unwrap();
     migrate(&conn, &LATER[..1]).unwrap();
-    assert_eq!(version(&conn), 5);
+    assert_eq!(version(&conn), 6);
     for _ in 0..2 {
         migrate(&conn, &LATER).unwrap();
-        assert_eq!(version(&conn), 6);
-        assert_eq!(events(&conn), [r#"{"version":5}"#, r#"{"version":6}"#]);
+        assert_eq!(version(&conn), 7);
+        assert_eq!(events(&conn), [r#"{"version":6}"#, r#"{"version":7}"#]);
     }
-    let notes = "SELECT count(*) FROM batch WHERE note = 'five'";
+    let notes = "SELECT count(*) FROM batch WHERE note = 'six'";
     assert_eq!(conn.query_row(notes, [], |row| row.get::<_, i64>(0)).unwrap(), 7);
     let known_until = "SELECT known_until_ms FROM restores";
     assert_eq!(conn.query_row(known_until, [], |row| row.get::<_, i64>(0)).unwrap(), NOW_MS);
@@ -132,17 +139,17 @@ fn every_step_that_is_missing_is_taken_once_and_in_order() {
 
 #[test]
 fn a_step_that_fails_leaves_the_journal_as_it_was() {
-    let room = copy_of(4);
+    let room = copy_of(OLDEST);
     let conn = Connection::open(config(&room).path).unwrap();
     let before = everything(&conn, &TABLES).unwrap();
     let broken = Migration { in_file: "DROP TABLE pause; SELECT 1 FROM nowhere;", ..LATER[1] };
     migrate(&conn, &[LATER[0], broken]).unwrap_err();
-    assert_eq!((version(&conn), everything(&conn, &TABLES).unwrap()), (4, before));
+    assert_eq!((version(&conn), everything(&conn, &TABLES).unwrap()), (OLDEST, before));
 }
 
 #[test]
 fn without_room_for_a_newer_version_nothing_is_changed_and_it_is_said_what_to_do() {
-    let room = copy_of(4);
+    let room = copy_of(OLDEST);
     room.forge();
     let path = config(&room).path;
     let conn = Connection::open(&path).unwrap();
@@ -154,20 +161,20 @@ fn without_room_for_a_newer_version_nothing_is_changed_and_it_is_said_what_to_do
         in_file: "CREATE TABLE large (body BLOB) STRICT; INSERT INTO large VALUES (zeroblob(1000000));",
         ..LATER[0]
     };
-    let told = bring_up(&conn, &path, 4, &[step]).unwrap_err().to_string();
-    assert!(told.contains("of version 4") && told.contains("to version 5"), "{told}");
+    let told = bring_up(&conn, &path, OLDEST, &[step]).unwrap_err().to_string();
+    assert!(told.contains("of version 5") && told.contains("to version 6"), "{told}");
     assert!(told.contains("make room") && told.contains("Nothing was changed"), "{told}");
-    assert_eq!((version(&conn), everything(&conn, &TABLES).unwrap()), (4, before));
+    assert_eq!((version(&conn), everything(&conn, &TABLES).unwrap()), (OLDEST, before));
     // With room it is done.
     conn.pragma_update(None, "max_page_count", 1_000_000).unwrap();
-    bring_up(&conn, &path, 4, &[step]).unwrap();
-    assert_eq!(version(&conn), 5);
+    bring_up(&conn, &path, OLDEST, &[step]).unwrap();
+    assert_eq!(version(&conn), 6);
 }
 
 #[test]
 fn another_version_is_refused_with_what_to_do_and_left_as_it_is() {
     let table = [
-        (3, "make a new journal with `merchant-signer init`"),
+        (4, "make a new journal with `merchant-signer init`"),
         (0, "make a new journal with `merchant-signer init`"),
         (Steps::default().newest() + 1, "start the newer Signer again"),
     ];

@@ -9,7 +9,7 @@ use journal::Reading;
 use journal::sql::columns::hash;
 use journal::sql::{SqlResult, params};
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// The most periods that are looked up for one subscription, or plans of periods and users for a user or a wallet.
 /// If there are more, batches are looked at one after the other.
@@ -195,7 +195,11 @@ fn walk(
     };
     let far = !over && batches.is_empty() && !is_any_in_time(tables, filter, low..=high)?;
     let next = if far {
-        next_in_time(tables, filter, order, last)?.map(|batch| order.before(batch))
+        let next = match order {
+            LedgerOrder::Oldest => tables.first_in(&time(filter), last)?,
+            LedgerOrder::Newest => tables.last_in(&time(filter), last)?,
+        };
+        next.map(|batch| order.before(batch))
     } else {
         (!over).then(|| order.behind(last))
     };
@@ -219,7 +223,7 @@ fn wanted(
              AND EXISTS (SELECT 1 FROM claim WHERE claim.batch = batch.id
                  AND (subscribe_id = ?7 OR ?7 IS NULL) AND (plan_id = ?8 OR ?8 IS NULL)
                  AND (user_hash = ?9 OR ?9 IS NULL)
-                 AND (wallet = ?10 OR ?10 IS NULL OR outcome = 'charged' AND detail LIKE ?13))
+                 AND (wallet = ?10 OR ?10 IS NULL OR code IS NULL AND detail LIKE ?13))
          ORDER BY id {direction}"
     );
     let asked = params![
@@ -248,31 +252,11 @@ fn is_any_in_time(
 ) -> SqlResult<bool> {
     let sql = "SELECT 1 FROM batch WHERE id BETWEEN ?1 AND ?2
                    AND accepted_ms >= ?3 AND accepted_ms < ?4 LIMIT 1";
-    let (from, until) = time(filter);
-    tables.select(sql)?.exists(params![range.start(), range.end(), from, until])
+    let time = time(filter);
+    tables.select(sql)?.exists(params![range.start(), range.end(), time.start, time.end])
 }
 
-/// The next one beyond `last` that is. Batches are nearly in the order of their times, and a clock may be set
-/// back: so all of that time are compared, in an index that has nothing else in it.
-fn next_in_time(
-    tables: Reading<'_>,
-    filter: &LedgerFilter,
-    order: LedgerOrder,
-    last: i64,
-) -> SqlResult<Option<i64>> {
-    let (of_all, beyond) = match order {
-        LedgerOrder::Oldest => ("min", ">"),
-        LedgerOrder::Newest => ("max", "<"),
-    };
-    // A sum is in no index: so the planner takes the one of times.
-    let sql = format!(
-        "SELECT {of_all}(id + 0) FROM batch
-         WHERE accepted_ms >= ?1 AND accepted_ms < ?2 AND id + 0 {beyond} ?3"
-    );
-    let (from, until) = time(filter);
-    tables.select(&sql)?.query_row(params![from, until, last], |row| row.get(0))
-}
-
-fn time(filter: &LedgerFilter) -> (i64, i64) {
-    (filter.from_ms.unwrap_or(i64::MIN), filter.until_ms.unwrap_or(i64::MAX))
+/// The time that is asked for, Unix ms.
+fn time(filter: &LedgerFilter) -> Range<i64> {
+    filter.from_ms.unwrap_or(i64::MIN)..filter.until_ms.unwrap_or(i64::MAX)
 }

@@ -196,7 +196,7 @@ fn heard(events: &[FeedEvent]) -> Vec<(FeedPlace, FeedKind, i64)> {
 
 #[test]
 fn a_follower_goes_on_from_every_place_after_every_later_version_is_put_in() {
-    let room = copy_of(4);
+    let room = copy_of(5);
     room.forge();
     let conn = Connection::open(config(&room).path).unwrap();
     let before = told(&conn, FeedPlace::default());
