@@ -116,7 +116,10 @@ impl From<AskError> for NoProof {
         let told = error.to_string();
         match error.fault {
             Fault::Node(error) if !passing(&error) => Self::Unjudged(told),
-            Fault::Lost(NoReply::TooLong) => Self::Unjudged(told),
+            // Some gateways have no other words for a call that they do not pass on.
+            Fault::Lost(NoReply::TooLong) | Fault::Http(400 | 401 | 403 | 404 | 405 | 501) => {
+                Self::Unjudged(told)
+            }
             Fault::Node(_)
             | Fault::Lost(
                 NoReply::Refused | NoReply::NoConnection | NoReply::TimedOut | NoReply::Broken,

@@ -71,7 +71,7 @@ fn another_outcome_is_another_block() {
         ("status", json!("0x0")),
         ("cumulativeGasUsed", json!("0x1")),
         ("logs", json!([])),
-        ("type", json!("0x0")),
+        ("type", json!("0x3")),
     ];
     for (field, lie) in lies {
         let mut answers = honest.clone();

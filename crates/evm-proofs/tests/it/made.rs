@@ -3,8 +3,8 @@
 use alloy::consensus::proofs::{calculate_receipt_root, calculate_transaction_root};
 use alloy::consensus::transaction::SignerRecoverable as _;
 use alloy::consensus::{
-    Header, Receipt, ReceiptEnvelope, SignableTransaction as _, TxEip1559, TxEip2930, TxEip7702,
-    TxEnvelope, TxLegacy,
+    Header, Receipt, ReceiptEnvelope, SignableTransaction as _, TxEip1559, TxEip2930, TxEip4844,
+    TxEip4844Variant, TxEip7702, TxEnvelope, TxLegacy,
 };
 use alloy::primitives::{Address, B256, Bloom, Bytes, Log, LogData, Signature, TxKind, U256};
 use evm_proofs::answer::{BlockAnswer, ReceiptAnswer};
@@ -39,13 +39,13 @@ pub(crate) fn receipts(told: &[Value]) -> Vec<ReceiptAnswer> {
     serde_json::from_value(json!(told)).unwrap()
 }
 
-/// A transaction of each known type in turn, but for blobs.
+/// A transaction of each known type in turn.
 fn transaction(seed: u64) -> TxEnvelope {
     let signature = Signature::test_signature();
     let (nonce, gas_limit, value) = (seed, 100_000 + seed, U256::from(seed));
     let to = Address::repeat_byte(7);
     let input = Bytes::from(vec![seed.to_le_bytes()[0]; 40]);
-    match seed % 4 {
+    match seed % 5 {
         0 => {
             let tx = TxLegacy {
                 chain_id: Some(1),
@@ -80,6 +80,7 @@ fn transaction(seed: u64) -> TxEnvelope {
             };
             tx.into_signed(signature).into()
         }
+        3 => with_blobs(nonce, gas_limit).into_signed(signature).into(),
         _ => {
             let tx = TxEip7702 {
                 chain_id: 1,
@@ -93,6 +94,19 @@ fn transaction(seed: u64) -> TxEnvelope {
             tx.into_signed(signature).into()
         }
     }
+}
+
+/// A transaction with a blob, as blocks have it: without the blob.
+fn with_blobs(nonce: u64, gas_limit: u64) -> TxEip4844Variant {
+    TxEip4844Variant::TxEip4844(TxEip4844 {
+        chain_id: 1,
+        nonce,
+        gas_limit,
+        to: Address::repeat_byte(7),
+        blob_versioned_hashes: vec![B256::repeat_byte(1)],
+        max_fee_per_blob_gas: 1,
+        ..TxEip4844::default()
+    })
 }
 
 fn logs(seed: u64) -> Vec<Log> {
