@@ -151,11 +151,11 @@ impl Evidence {
         judged
     }
 
-    /// Returns true if a node's word does not count before it tells its block. A second one that says the same is proof
-    /// enough.
+    /// Returns true if a node's word does not count before it tells its block: a sole provider's, for a while. One that
+    /// told another block since has all of that time again.
     fn waits(&self, id: NodeId) -> bool {
         let untold = self.memory.lock().nodes.get(&id).and_then(|habits| habits.untold);
-        self.access.fleet.is_alone() && untold.is_some_and(|since| since.elapsed() < PATIENCE)
+        self.access.fleet.is_alone() && untold.is_none_or(|since| since.elapsed() < PATIENCE)
     }
 
     /// Returns the facts that are known of a block.
