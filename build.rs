@@ -9,7 +9,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/networks");
+    let package = env::var_os("CARGO_MANIFEST_DIR").ok_or("cargo says where the package is")?;
+    let folder = Path::new(&package).join("config/networks");
     writeln!(io::stdout(), "cargo::rerun-if-changed={}", folder.display())?;
     let mut files =
         fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
