@@ -1,5 +1,6 @@
 """Each planted fault says what is broken, is switched by its own name, and is played by rows that there are."""
 
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -19,6 +20,12 @@ class PlantedFaults(unittest.TestCase):
             self.assertIn(f'"PLANTED").is_ok_and(|fault| fault == "{fault.name}")', text)
             self.assertTrue(fault.words.endswith("."), fault.name)
             self.assertLessEqual(set(fault.rows), set(ROWS), fault.name)
+
+    def test_each_fits_the_product_as_it_is(self):
+        root = Path(__file__).resolve().parents[2]
+        for fault in planted.known():
+            fits = subprocess.run(["git", "apply", "--check", fault.patch], cwd=root, capture_output=True, text=True)
+            self.assertEqual(fits.returncode, 0, f"{fault.name}: {fits.stderr}")
 
 
 if __name__ == "__main__":
