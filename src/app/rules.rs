@@ -9,7 +9,7 @@ pub(super) fn rules(family: &FamilyConfig) -> Rules {
     match family {
         FamilyConfig::Evm(evm) => {
             let again = match evm.replacement {
-                Replacement::Off => Again::Never,
+                Replacement::Off => Again::OnlyCancel,
                 Replacement::On { after, most, give_up_after } => Again::Replace {
                     after_ms: millis(after),
                     most,

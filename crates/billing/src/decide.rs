@@ -186,8 +186,11 @@ impl Rules {
 /// When to sign another transaction for a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// Never: one batch, one hash.
+    /// Never.
     Never,
+    /// Never for its charges: one batch, one hash. A batch whose charges somebody else has made is cancelled, since its
+    /// bytes go nowhere any more and its place is not used otherwise.
+    OnlyCancel,
     /// In the same place, while the earlier ones can still land: the place is taken once.
     Replace {
         /// The time for which the first attempt is left alone, ms; twice as long for each one after it.
@@ -264,7 +267,9 @@ fn late<A>(slot: &Slot<A>, block: BlockRef, memory: Memory, again: Again) -> Ste
         {
             Step::Renew(expired)
         }
-        Again::Never | Again::Replace { .. } | Again::Renew { .. } => Step::Settle(expired),
+        Again::Never | Again::OnlyCancel | Again::Replace { .. } | Again::Renew { .. } => {
+            Step::Settle(expired)
+        }
     }
 }
 
@@ -274,34 +279,48 @@ fn absent<A: AsRef<Attempt>>(
     memory: Memory,
     rules: Rules,
 ) -> Step {
-    if let Again::Replace { after_ms, most, cancel_after_ms } = rules.again
-        && standing != FeeStanding::Shown
-    {
-        let newest = slot.attempts.newest().as_ref().kind;
-        let made = slot.attempts.count();
-        let hopeless = memory.rejection == Some(NodeRejection::Structural)
-            || memory.charged_elsewhere
-            || cancel_after_ms.is_some_and(|after| memory.since_accepted_ms >= after);
-        let doubled = 1_u64.checked_shl(u32::try_from(made).unwrap_or(u32::MAX)).map(|n| n >> 1);
-        let patience = after_ms.saturating_mul(doubled.unwrap_or(u64::MAX));
-        let low = standing == FeeStanding::Underpriced
-            || memory.rejection == Some(NodeRejection::Underpriced);
-        if hopeless && newest == AttemptKind::Bill {
-            return Step::SignAgain(AttemptKind::Cancel);
-        }
-        // A cancel has given up the batch: it is raised without end, up to the ceilings.
-        let may = made < most || newest == AttemptKind::Cancel;
-        if low && may && memory.since_attempt_ms >= patience {
-            return Step::SignAgain(newest);
-        }
+    let newest = slot.attempts.newest().as_ref().kind;
+    let charged_twice = newest == AttemptKind::Bill && memory.charged_elsewhere;
+    let again = match rules.again {
+        // It may have landed.
+        _ if standing == FeeStanding::Shown => None,
+        Again::Replace { .. } => replaced(slot, standing, memory, rules.again),
+        Again::OnlyCancel if charged_twice => Some(AttemptKind::Cancel),
+        Again::OnlyCancel | Again::Never | Again::Renew { .. } => None,
+    };
+    if let Some(kind) = again {
+        return Step::SignAgain(kind);
     }
     let due = memory.since_offer_ms >= rules.offer_again_ms;
-    let charges = slot.attempts.newest().as_ref().kind == AttemptKind::Bill;
-    let charged_twice = charges && memory.charged_elsewhere;
     match rules.place {
         Place::Nonce | Place::Free if due && !charged_twice => Step::OfferAgain,
         Place::Nonce | Place::Free | Place::Doubtful => Step::Wait,
     }
+}
+
+/// The transaction that is signed in the place of an absent slot's newest attempt; none if that is left alone.
+fn replaced<A: AsRef<Attempt>>(
+    slot: &Slot<A>,
+    standing: FeeStanding,
+    memory: Memory,
+    again: Again,
+) -> Option<AttemptKind> {
+    let Again::Replace { after_ms, most, cancel_after_ms } = again else { return None };
+    let newest = slot.attempts.newest().as_ref().kind;
+    let made = slot.attempts.count();
+    let hopeless = memory.rejection == Some(NodeRejection::Structural)
+        || memory.charged_elsewhere
+        || cancel_after_ms.is_some_and(|after| memory.since_accepted_ms >= after);
+    let doubled = 1_u64.checked_shl(u32::try_from(made).unwrap_or(u32::MAX)).map(|n| n >> 1);
+    let patience = after_ms.saturating_mul(doubled.unwrap_or(u64::MAX));
+    let low = standing == FeeStanding::Underpriced
+        || memory.rejection == Some(NodeRejection::Underpriced);
+    if hopeless && newest == AttemptKind::Bill {
+        return Some(AttemptKind::Cancel);
+    }
+    // A cancel has given up the batch: it is raised without end, up to the ceilings.
+    let may = made < most || newest == AttemptKind::Cancel;
+    (low && may && memory.since_attempt_ms >= patience).then_some(newest)
 }
 
 impl AsRef<Self> for Attempt {

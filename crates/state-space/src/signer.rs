@@ -184,7 +184,7 @@ impl Signer<'_> {
     fn rules(&self) -> Rules {
         let again = match self.world.setting {
             Setting::Replaces => Again::Replace { after_ms: 1, most: 2, cancel_after_ms: Some(1) },
-            Setting::NeverReplaces => Again::Never,
+            Setting::NeverReplaces => Again::OnlyCancel,
         };
         Rules { offer_again_ms: 1, again, place: Place::Nonce }
     }

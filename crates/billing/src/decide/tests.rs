@@ -185,6 +185,7 @@ fn only_a_dead_one_is_renewed_and_at_last_the_charge_is_released() {
 fn any_again() -> impl Strategy<Value = Again> {
     prop_oneof![
         Just(Again::Never),
+        Just(Again::OnlyCancel),
         (any::<u64>(), 0..9_usize, any::<Option<u64>>()).prop_map(|(after_ms, most, cancel)| {
             Again::Replace { after_ms, most, cancel_after_ms: cancel }
         }),
@@ -270,6 +271,10 @@ fn what_was_charged_elsewhere_is_cancelled_or_left_to_expire() {
     assert_eq!(next_step(&given_up, absent(), later, replaced), Step::OfferAgain, "the cancel");
     let never = rules(Again::Never);
     assert_eq!(next_step(&bills(1), absent(), later, never), Step::Wait, "no key cancels it");
+    let only_cancel = rules(Again::OnlyCancel);
+    assert_eq!(next_step(&bills(1), absent(), learnt, only_cancel), cancel);
+    assert_eq!(next_step(&given_up, absent(), later, only_cancel), Step::OfferAgain, "it is once");
+    assert_eq!(next_step(&bills(1), absent(), LATER, only_cancel), Step::OfferAgain);
     let free = Rules { place: Place::Free, ..rules(RENEW) };
     assert_eq!(next_step(&bills(1), absent(), later, free), Step::Wait);
     let dead = BlockRef { number: 9, time: 9 };
