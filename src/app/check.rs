@@ -40,13 +40,13 @@ impl CheckReport {
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.0.iter().map(|(place, _)| place.len()).max().unwrap_or(0);
-        for (place, Finding { what, weight, said }) in &self.0 {
+        for (place, Finding { what, weight, message }) in &self.0 {
             let word = match weight {
                 Weight::Fine => "ok",
                 Weight::Warning => "WARN",
                 Weight::Fault => "FAULT",
             };
-            writeln!(f, "{word:<5}  {place:<width$}  {what:<18}  {said}")?;
+            writeln!(f, "{word:<5}  {place:<width$}  {what:<18}  {message}")?;
         }
         f.write_str(if self.passed() { "ready to bill" } else { "not ready to bill" })?;
         match self.count(Weight::Warning) {
@@ -227,10 +227,10 @@ fn exposed(connected: &Connected) -> Vec<Finding> {
 
 /// The same, with the account that it is told of.
 fn of_account(finding: &Finding, account: &str) -> Finding {
-    if finding.said.contains(account) {
+    if finding.message.contains(account) {
         return finding.clone();
     }
-    Finding { said: format!("{} ({account})", finding.said), ..finding.clone() }
+    Finding { message: format!("{} ({account})", finding.message), ..finding.clone() }
 }
 
 /// The contents of the journal. Only a running Signer knows the contents of the journal that it uses.

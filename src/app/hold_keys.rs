@@ -283,7 +283,7 @@ impl Window {
     fn answer_all(&self) -> Result<(), HoldError> {
         while let Some(ReadAsk { id, key, asks }) = self.next()? {
             let Some(signed) = key.judge.answer(&asks) else { continue };
-            let answer = frame(&KeyAnswer { id, said: Some(said(signed)) })?;
+            let answer = frame(&KeyAnswer { id, reply: Some(reply(signed)) })?;
             if let Err(why) = self.answers.lock().write_all(&answer) {
                 *self.questions.lock() = None;
                 return Err(why.into());
@@ -313,7 +313,7 @@ impl Window {
     }
 }
 
-fn said(signed: Result<Signature, NotSigned>) -> KeyReply {
+fn reply(signed: Result<Signature, NotSigned>) -> KeyReply {
     match signed {
         Ok(signature) => KeyReply::Signature(signature.as_bytes().to_vec()),
         Err(NotSigned::Refused(refusal)) => KeyReply::Refused(refusal.into()),

@@ -96,7 +96,7 @@ async fn follow_webhook(config: &Config, sight: &StandbySight) -> std::convert::
     let mut known = None;
     loop {
         sleep(EVERY).await;
-        let told = sight.told();
+        let told = sight.webhook();
         if let (Some(file), Some(cursor)) = (&file, &told)
             && told != known
         {

@@ -95,7 +95,7 @@ impl Webhook {
             Some(cursor) => cursor,
             None => self.reached(events_after(&self.engine, Some(NEWEST)).await?.next)?,
         };
-        self.engine.journal.instances().note_told(&cursor);
+        self.engine.journal.instances().note_webhook(&cursor);
         let mut news = self.engine.journal.figures().grown.subscribe();
         loop {
             news.mark_unchanged();
@@ -119,7 +119,7 @@ impl Webhook {
     /// Writes down that everything up to `cursor` is delivered.
     fn reached(&self, cursor: String) -> io::Result<String> {
         self.cursor.write(&cursor)?;
-        self.engine.journal.instances().note_told(&cursor);
+        self.engine.journal.instances().note_webhook(&cursor);
         Ok(cursor)
     }
 

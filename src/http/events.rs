@@ -329,7 +329,7 @@ async fn page(
             NotTold::UnknownPlace => HttpReply::Rejected(Rejection::LostPlace(why.to_string())),
             NotTold::Journal(error) => error.into(),
         })?;
-        let seen = step.told.iter().filter(|event| is_told(event, chains));
+        let seen = step.events.iter().filter(|event| is_told(event, chains));
         events.extend(seen.map(|event| EventRow::told(event, lanes, &name)));
         place = step.reached;
         if !step.more || events.len() >= limit || began.elapsed() > LONGEST_LOOK {

@@ -113,8 +113,8 @@ impl SigningAccount {
     pub(super) fn forbidden(&self, failure: &CallFailure) -> ChainError {
         let Facts { family, contract, signer, .. } = self.facts;
         let [contract, signer] = [contract, signer].map(|address| spell_address(family, address));
-        let said = failure.sentence(&self.profile);
-        Unready::Permission { contract, signer, said }.into()
+        let answer = failure.sentence(&self.profile);
+        Unready::Permission { contract, signer, answer }.into()
     }
 
     /// Why every request is refused, where the contract does not let the account bill.

@@ -23,7 +23,7 @@ pub struct Finding {
     /// The weight of a finding.
     pub weight: Weight,
     /// The finding in words.
-    pub said: String,
+    pub message: String,
 }
 
 /// Subjects whose findings are dangerous only on a chain with money on it.
@@ -31,25 +31,25 @@ const OF_MONEY: [&str; 4] = ["trust", "providers", "policy", "in the clear"];
 
 impl Finding {
     /// Nothing in the way.
-    pub fn fine(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, weight: Weight::Fine, said: said.into() }
+    pub fn fine(what: &'static str, message: impl Into<String>) -> Self {
+        Self { what, weight: Weight::Fine, message: message.into() }
     }
 
     /// Something that is dangerous, or soon will be.
-    pub fn warning(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, weight: Weight::Warning, said: said.into() }
+    pub fn warning(what: &'static str, message: impl Into<String>) -> Self {
+        Self { what, weight: Weight::Warning, message: message.into() }
     }
 
     /// Something to mend.
-    pub fn fault(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, weight: Weight::Fault, said: said.into() }
+    pub fn fault(what: &'static str, message: impl Into<String>) -> Self {
+        Self { what, weight: Weight::Fault, message: message.into() }
     }
 
     /// Returns the finding as it weighs on a chain without money: harmless if only money makes it dangerous.
     #[must_use]
     pub fn without_money(self) -> Self {
         let harmless = self.weight == Weight::Warning && OF_MONEY.contains(&self.what);
-        if harmless { Self::fine(self.what, self.said) } else { self }
+        if harmless { Self::fine(self.what, self.message) } else { self }
     }
 }
 

@@ -115,7 +115,7 @@ pub enum Delivery {
         /// The nodes' rejection of the transaction.
         rejection: NodeRejection,
         /// Their words.
-        said: String,
+        message: String,
     },
     /// The answer was lost or makes no sense: it may have been taken.
     Unknown(String),

@@ -41,7 +41,7 @@ pub enum Unready {
     },
     /// The contract does not let the account bill.
     #[error(
-        "the contract {contract} does not let {signer} bill: {said}. Give the account that right, or name the key \
+        "the contract {contract} does not let {signer} bill: {answer}. Give the account that right, or name the key \
          that has it"
     )]
     Permission {
@@ -50,7 +50,7 @@ pub enum Unready {
         /// The account, likewise.
         signer: String,
         /// The contract's answer.
-        said: String,
+        answer: String,
     },
     /// The providers tell different irrevocable blocks of this height (TRON).
     #[error(

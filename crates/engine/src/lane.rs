@@ -280,7 +280,7 @@ impl Lane {
                 info!(chain, tx.hash = %hash, position, "offered to the chain");
                 None
             }
-            Delivery::Refused { rejection, said } => {
+            Delivery::Refused { rejection, message: said } => {
                 warn!(chain, tx.hash = %hash, position, said, "not taken; it will be offered again");
                 Some(rejection)
             }

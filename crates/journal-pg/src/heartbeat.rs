@@ -48,7 +48,7 @@ impl Heartbeat {
 
     fn beat(&self, session: &Session) -> SqlResult<()> {
         if !self.link.is_closed(Usage::Writes) {
-            let (told, unfit) = (self.instance.told(), self.instance.unfit());
+            let (told, unfit) = (self.instance.webhook(), self.instance.unfit());
             let (told, unfit) = (told.as_deref(), unfit.as_deref());
             let clock_ms = self.clock.unix_ms();
             self.entry.say(session, &SaidState { clock_ms, told, unfit })?;

@@ -119,8 +119,8 @@ impl StandbyLoop {
             former.leave(&session)?;
             self.former = None;
         }
-        let (instances, told) = self.entry.read(&session)?;
-        *self.sight.told.lock() = told;
+        let (instances, webhook) = self.entry.read(&session)?;
+        *self.sight.webhook.lock() = webhook;
         let serves = instances.iter().any(|instance| instance.serves);
         // A process that could bill on no chain leaves the journal to a process that could.
         let fitter = instances.iter().any(Instance::stands_by_and_could_serve);

@@ -206,11 +206,11 @@ async fn write(mut to: OwnedWriteHalf, mut queue: mpsc::Receiver<Vec<u8>>) {
 async fn hear(from: OwnedReadHalf, waiting: Arc<AwaitedReplies>, process: Arc<KeyProcess>) {
     let mut from = BufReader::new(from);
     let closed = process.closed.clone();
-    while let Some(Ok(KeyAnswer { id, said: Some(said) })) =
+    while let Some(Ok(KeyAnswer { id, reply: Some(reply) })) =
         closed.run_until_cancelled(next_message(&mut from)).await
     {
         if let Some(told) = waiting.lock().remove(&id) {
-            told.send(said).ok();
+            told.send(reply).ok();
         }
     }
     process.end();

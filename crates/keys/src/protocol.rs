@@ -100,7 +100,7 @@ pub struct KeyAnswer {
     pub id: u64,
     /// Outcome of the question.
     #[prost(oneof = "KeyReply", tags = "2, 3, 4")]
-    pub said: Option<KeyReply>,
+    pub reply: Option<KeyReply>,
 }
 
 /// The outcome of a question.

@@ -90,18 +90,18 @@ impl StoreFault {
 
 /// Why a store gave no signature.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{fault} ({said})")]
+#[error("{fault} ({message})")]
 pub struct StoreError {
     /// The fault.
     pub fault: StoreFault,
     /// The store's message, for the log: no secret, and no more than a line.
-    pub said: String,
+    pub message: String,
 }
 
 impl StoreError {
     /// Of a fault, with the words of whoever reported it.
-    pub fn new(fault: StoreFault, said: impl fmt::Display) -> Self {
+    pub fn new(fault: StoreFault, message: impl fmt::Display) -> Self {
         let plain = |c: char| if c.is_control() { ' ' } else { c };
-        Self { fault, said: said.to_string().chars().map(plain).take(300).collect() }
+        Self { fault, message: message.to_string().chars().map(plain).take(300).collect() }
     }
 }

@@ -150,7 +150,7 @@ pub struct FeedEvent {
 #[derive(Clone, Debug)]
 pub struct FeedStep {
     /// The events, oldest first.
-    pub told: Vec<FeedEvent>,
+    pub events: Vec<FeedEvent>,
     /// The place of the last row that was looked at.
     pub reached: FeedPlace,
     /// True if there are rows behind that place.
@@ -216,13 +216,13 @@ pub(crate) fn step(
         0 => FeedPlace::default(),
         row => FeedPlace { heard: mark(tables, row)?, restored: newest_restored(tables, row)? },
     };
-    let (mut told, mut charges, mut looked) = (Vec::new(), 0_usize, 0_usize);
+    let (mut events, mut charges, mut looked) = (Vec::new(), 0_usize, 0_usize);
     let sql = "SELECT seq, at_ms, event, body, digest FROM history WHERE seq > ?1 ORDER BY seq";
     let mut select = tables.select(sql)?;
     let mut rows = select.query([start])?;
     while let Some(row) = rows.next_row()? {
-        if looked == STEP || told.len() == limit || charges >= CHARGES {
-            return Ok(Some(FeedStep { told, reached, more: true }));
+        if looked == STEP || events.len() == limit || charges >= CHARGES {
+            return Ok(Some(FeedStep { events, reached, more: true }));
         }
         looked = looked.saturating_add(1);
         let event = HistoryEvent::from_word(row.get_ref(2)?.as_str()?);
@@ -233,10 +233,10 @@ pub(crate) fn step(
         let Some(event) = event else { continue };
         if let Some(event) = read(tables, &row, event, reached, &renames)? {
             charges = charges.saturating_add(event.billing.as_ref().map_or(0, |b| b.items.len()));
-            told.push(event);
+            events.push(event);
         }
     }
-    Ok(Some(FeedStep { told, reached, more: false }))
+    Ok(Some(FeedStep { events, reached, more: false }))
 }
 
 /// Returns the place of a follower who has yet to hear of the last `rows` rows, and of everything from now on.

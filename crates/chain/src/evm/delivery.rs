@@ -99,7 +99,7 @@ fn together(answers: &[(NodeAnswer, String)], needed: usize) -> Delivery {
                 *rejection == NodeRejection::Structural && count(*rejection, &rejections) < needed;
             // That no node can take them is not for one node alone to say where two are configured.
             let rejection = if lonely { NodeRejection::Policy } else { *rejection };
-            Delivery::Refused { rejection, said: (*said).to_owned() }
+            Delivery::Refused { rejection, message: (*said).to_owned() }
         }
         None => Delivery::Unknown(
             answers.first().map_or("no node answered in time", |(_, said)| said).to_owned(),

@@ -132,8 +132,8 @@ fn together(said: Vec<Delivery>, needed: usize) -> Delivery {
     };
     let lonely = said.iter().filter(structural).count() < needed;
     let heaviest = said.into_iter().map(|one| match one {
-        Delivery::Refused { rejection: NodeRejection::Structural, said } if lonely => {
-            Delivery::Refused { rejection: NodeRejection::Policy, said }
+        Delivery::Refused { rejection: NodeRejection::Structural, message } if lonely => {
+            Delivery::Refused { rejection: NodeRejection::Policy, message }
         }
         one @ (Delivery::Accepted | Delivery::Refused { .. } | Delivery::Unknown(_)) => one,
     });
@@ -194,7 +194,7 @@ fn unanswered(error: &AskError) -> Delivery {
 }
 
 fn refused(rejection: NodeRejection, said: String) -> Delivery {
-    Delivery::Refused { rejection, said }
+    Delivery::Refused { rejection, message: said }
 }
 
 fn meaning(code: &str, message: &str) -> BroadcastMeaning {

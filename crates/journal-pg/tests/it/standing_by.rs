@@ -78,8 +78,8 @@ async fn who_waits_has_the_journal_as_soon_as_it_is_free_and_knows_what_was_done
     })
     .await;
     assert!(book.journal.instances().none_has_begun().await.is_ok());
-    book.journal.instances().note_told("row 7");
-    eventually("the others know how far the webhook is", async || second.sight.told().is_some())
+    book.journal.instances().note_webhook("row 7");
+    eventually("the others know how far the webhook is", async || second.sight.webhook().is_some())
         .await;
 
     book.journal.close().await;

@@ -18,7 +18,7 @@ pub struct SeenCopy {
     /// The location.
     pub path: PathBuf,
     /// Content of the copy, or the reason that it is of no use.
-    pub told: Result<CopyContents, OpenError>,
+    pub contents: Result<CopyContents, OpenError>,
 }
 
 /// The extent of a copy, and the contracts that show its owner.
@@ -42,19 +42,19 @@ impl CopyContents {
 
 impl SeenCopy {
     pub(crate) fn of(path: PathBuf) -> Self {
-        Self { told: told(&path), path }
+        Self { contents: contents(&path), path }
     }
 
     /// Returns the number of rows in the copy.
     pub(crate) fn rows(&self) -> u64 {
-        self.told.as_ref().map_or(0, |told| told.head.row)
+        self.contents.as_ref().map_or(0, |told| told.head.row)
     }
 }
 
 impl fmt::Display for SeenCopy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
-        match &self.told {
+        match &self.contents {
             Err(why) => write!(f, "{path}: {why}"),
             Ok(CopyContents { head, newest_ms, .. }) => {
                 let until = newest_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
@@ -66,7 +66,7 @@ impl fmt::Display for SeenCopy {
 }
 
 /// Reads the content of the copy at `path`. The copy is not changed.
-pub(crate) fn told(path: &Path) -> Result<CopyContents, OpenError> {
+pub(crate) fn contents(path: &Path) -> Result<CopyContents, OpenError> {
     let conn = open::read(&Files::at(path))?;
     contents(&*conn).map_err(|e| open_error::unanswered(path, &e))
 }

@@ -33,8 +33,8 @@ pub struct ServingInstance {
     /// The present reading of that process's clock, Unix ms.
     clock_before_ms: Option<i64>,
     roll: InstanceTable,
-    /// The place up to which the webhook was told.
-    told: Mutex<Option<String>>,
+    /// The place that the webhook has reached.
+    webhook: Mutex<Option<String>>,
     /// Why it could bill on no chain, if that is so.
     unfit: Mutex<Option<String>>,
 }
@@ -43,8 +43,8 @@ impl ServingInstance {
     /// The process that begins as `boot` behind the process that began as `before`, whose clock shows
     /// `clock_before_ms` (Unix ms) now, unless that process has left in good order.
     pub fn new(boot: BootId, before: Option<BootId>, clock_before_ms: Option<i64>) -> Self {
-        let (roll, told, unfit) = Default::default();
-        Self { boot, before, clock_before_ms, roll, told, unfit }
+        let (roll, webhook, unfit) = Default::default();
+        Self { boot, before, clock_before_ms, roll, webhook, unfit }
     }
 
     /// The processes that are there.
@@ -52,9 +52,9 @@ impl ServingInstance {
         &self.roll
     }
 
-    /// The progress of the webhook, for the others.
-    pub fn told(&self) -> Option<String> {
-        self.told.lock().clone()
+    /// The place that the webhook has reached, for the others.
+    pub fn webhook(&self) -> Option<String> {
+        self.webhook.lock().clone()
     }
 
     /// Why this process could bill on no chain. None: it could.
@@ -110,10 +110,10 @@ impl Instances {
         }
     }
 
-    /// Leaves word for the others how far the webhook was told.
-    pub fn note_told(&self, cursor: &str) {
+    /// Leaves the place that the webhook has reached to the others.
+    pub fn note_webhook(&self, cursor: &str) {
         if let Some(this) = &self.this {
-            *this.told.lock() = Some(cursor.to_owned());
+            *this.webhook.lock() = Some(cursor.to_owned());
         }
     }
 }

@@ -49,8 +49,8 @@ pub struct StandbySight {
     pub trouble: Mutex<Option<String>>,
     /// Why this process must not take over.
     pub misbound: Mutex<Option<String>>,
-    /// The progress of the serving process's webhook.
-    pub told: Mutex<Option<String>>,
+    /// The place that the serving process's webhook has reached.
+    pub webhook: Mutex<Option<String>>,
     /// Why this process could bill on no chain.
     pub unfit: Mutex<Option<String>>,
 }
@@ -59,8 +59,8 @@ impl Default for StandbySight {
     /// Nobody is counted on who has not looked yet.
     fn default() -> Self {
         let unfit = Mutex::new(Some("its chains were not looked at yet".to_owned()));
-        let (roll, trouble, misbound, told) = Default::default();
-        Self { roll, trouble, misbound, told, unfit }
+        let (roll, trouble, misbound, webhook) = Default::default();
+        Self { roll, trouble, misbound, webhook, unfit }
     }
 }
 
@@ -81,9 +81,9 @@ impl StandbySight {
         hindrances.iter().all(|hindrance| hindrance.lock().is_none())
     }
 
-    /// Returns the serving process's progress with the webhook, as far as it is known.
-    pub fn told(&self) -> Option<String> {
-        self.told.lock().clone()
+    /// Returns the place that the serving process's webhook has reached, as far as it is known.
+    pub fn webhook(&self) -> Option<String> {
+        self.webhook.lock().clone()
     }
 
     /// Why nothing is signed here.

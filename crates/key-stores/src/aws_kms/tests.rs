@@ -119,7 +119,7 @@ async fn what_aws_refuses_has_a_word_and_no_message() {
         fake.first.lock().push((status, said));
         let refused = store.sign(DIGEST).await.unwrap_err();
         assert_eq!(refused.fault, fault, "{status} {kind}");
-        assert!(!refused.said.contains(SECRET), "{refused}");
+        assert!(!refused.message.contains(SECRET), "{refused}");
     }
     for (wrong, why) in [
         (json!({"KeyId": "another", "Signature": ""}), "another key"),
@@ -130,7 +130,7 @@ async fn what_aws_refuses_has_a_word_and_no_message() {
         fake.first.lock().push((200, wrong));
         let refused = store.sign(DIGEST).await.unwrap_err();
         assert_eq!(refused.fault, StoreFault::Odd);
-        assert!(refused.said.contains(why), "{refused}");
+        assert!(refused.message.contains(why), "{refused}");
     }
     assert!(!format!("{store:?}").contains(SECRET));
 }

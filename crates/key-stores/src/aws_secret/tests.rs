@@ -100,7 +100,10 @@ async fn it_is_refused_in_words_and_asked_again_where_that_helps() {
         store.heard.lock().clear();
         let refused = get(&store, None).await.map(drop).unwrap_err();
         assert_eq!(refused.fault, fault, "{kind}");
-        assert!(!refused.said.contains(CREDENTIAL) && !refused.said.contains(KEY), "{refused}");
+        assert!(
+            !refused.message.contains(CREDENTIAL) && !refused.message.contains(KEY),
+            "{refused}"
+        );
         assert_eq!(store.heard.lock().len(), 1, "{kind}");
     }
     for (status, kind, fault) in [
@@ -121,7 +124,7 @@ async fn it_is_refused_in_words_and_asked_again_where_that_helps() {
     ] {
         *store.first.lock() = vec![(200, wrong)];
         let refused = get(&store, None).await.map(drop).unwrap_err();
-        assert!(refused.fault == StoreFault::Odd && refused.said.contains(why), "{refused}");
+        assert!(refused.fault == StoreFault::Odd && refused.message.contains(why), "{refused}");
     }
 }
 

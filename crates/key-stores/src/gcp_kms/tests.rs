@@ -136,12 +136,12 @@ async fn what_google_refuses_has_a_word_and_no_message() {
         fake.first.lock().push((code, said));
         let refused = store.sign(DIGEST).await.unwrap_err();
         assert_eq!(refused.fault, fault, "{code} {status}");
-        assert!(!refused.said.contains(TOKEN), "{refused}");
+        assert!(!refused.message.contains(TOKEN), "{refused}");
     }
     assert!(!format!("{store:?}").contains(TOKEN));
     assert_eq!(other.sign(DIGEST).await.unwrap_err().fault, StoreFault::Missing);
     fake.first.lock().push((200, json!({})));
-    assert!(other.sign(DIGEST).await.unwrap_err().said.contains("JSON"));
+    assert!(other.sign(DIGEST).await.unwrap_err().message.contains("JSON"));
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn what_was_changed_on_its_way_or_is_of_another_key_is_not_used() {
         fake.first.lock().push((200, wrong));
         let refused = store.sign(DIGEST).await.unwrap_err();
         assert_eq!(refused.fault, StoreFault::Odd);
-        assert!(refused.said.contains(why), "{refused}");
+        assert!(refused.message.contains(why), "{refused}");
     }
     // What is hashed again leads elsewhere.
     let hashed = <sha2::Sha256 as sha2::Digest>::digest(DIGEST);

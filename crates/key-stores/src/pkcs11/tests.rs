@@ -178,7 +178,7 @@ async fn tried_once() {
         for _ in 0..3 {
             let refused = store.sign(DIGEST).await.unwrap_err();
             assert_eq!(refused.fault, StoreFault::Pin, "{refused}");
-            assert!(!refused.said.contains(pin), "{refused}");
+            assert!(!refused.message.contains(pin), "{refused}");
             if !tries {
                 assert_eq!(written(), before, "it was tried again");
             }

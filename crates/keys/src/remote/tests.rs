@@ -183,5 +183,5 @@ async fn a_process_starts_without_its_store_but_not_with_another_key_or_one_that
 #[test]
 fn what_a_store_says_is_one_line_of_the_log() {
     let error = StoreError::new(StoreFault::Down, format!("a\nb\t{}", "x".repeat(400)));
-    assert!(error.said.starts_with("a b x") && error.said.len() == 300, "{error}");
+    assert!(error.message.starts_with("a b x") && error.message.len() == 300, "{error}");
 }

@@ -8,8 +8,8 @@ async fn rest(book: &Book, mut place: FeedPlace, limit: usize) -> (Vec<FeedEvent
     let mut all = Vec::new();
     loop {
         let step = Feed::of(&book.journal).step(place, limit).await.unwrap();
-        assert!(step.told.len() <= limit);
-        all.extend(step.told);
+        assert!(step.events.len() <= limit);
+        all.extend(step.events);
         place = step.reached;
         if !step.more {
             return (all, place);
@@ -182,7 +182,7 @@ fn told(conn: &Connection, mut place: FeedPlace) -> Vec<FeedEvent> {
     let mut all = Vec::new();
     loop {
         let step = step(reading(conn), place, 3).unwrap().unwrap();
-        all.extend(step.told);
+        all.extend(step.events);
         place = step.reached;
         if !step.more {
             return all;

@@ -43,10 +43,10 @@ impl Asked {
         let ask = Ask { id: 77, key: 0, question: Some(question) };
         self.socket.write_all(&frame(&ask).unwrap()).unwrap();
         let heard = read_frame(&mut self.socket).unwrap().expect("an answer");
-        let KeyAnswer { id: 77, said } = KeyAnswer::decode(heard.as_slice()).unwrap() else {
+        let KeyAnswer { id: 77, reply } = KeyAnswer::decode(heard.as_slice()).unwrap() else {
             panic!()
         };
-        match said.unwrap() {
+        match reply.unwrap() {
             KeyReply::Signature(signature) => Ok(Signature::from_raw(&signature).unwrap()),
             KeyReply::Refused(refusal) => Err(refusal.into()),
             KeyReply::Failed(_) => panic!("the key failed"),

@@ -346,7 +346,7 @@ async fn check_names_what_keeps_a_chain_from_billing() {
         let found = chain.inspect().await;
         assert_eq!(faults(&found), [""; 0], "{found:?}");
         let node = found.iter().find(|one| one.what == "head").unwrap();
-        assert_eq!(node.said, "chain 0x29d6a48c, block 66");
+        assert_eq!(node.message, "chain 0x29d6a48c, block 66");
 
         double.says("/wallet/getaccount", 200, "{}");
         double.says("/wallet/getcontractinfo", 200, "{}");
@@ -354,7 +354,7 @@ async fn check_names_what_keeps_a_chain_from_billing() {
         let found = chain.inspect().await;
         assert!(faults(&found).contains(&"contract") && faults(&found).contains(&"gas money"));
         let account = found.iter().find(|one| one.what == "gas money").unwrap();
-        assert!(account.said.contains("not activated") && account.said.starts_with('T'));
+        assert!(account.message.contains("not activated") && account.message.starts_with('T'));
     })
     .await;
 }
