@@ -62,7 +62,7 @@ pub fn look_at_copy(path: &Path) -> Result<CopyContents, NotCopied> {
     if !path.is_file() {
         return Err(NotCopied::NoCopy(path.to_owned()));
     }
-    Ok(copy_contents::contents(path)?)
+    Ok(copy_contents::read_copy(path)?)
 }
 
 /// Copies the journal at `from`, whether a process has it open or not, and restores that copy in `room`, an

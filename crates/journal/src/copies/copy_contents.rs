@@ -42,7 +42,7 @@ impl CopyContents {
 
 impl SeenCopy {
     pub(crate) fn of(path: PathBuf) -> Self {
-        Self { contents: contents(&path), path }
+        Self { contents: read_copy(&path), path }
     }
 
     /// Returns the number of rows in the copy.
@@ -66,7 +66,7 @@ impl fmt::Display for SeenCopy {
 }
 
 /// Reads the content of the copy at `path`. The copy is not changed.
-pub(crate) fn contents(path: &Path) -> Result<CopyContents, OpenError> {
+pub(crate) fn read_copy(path: &Path) -> Result<CopyContents, OpenError> {
     let conn = open::read(&Files::at(path))?;
     contents(&*conn).map_err(|e| open_error::unanswered(path, &e))
 }
