@@ -11,8 +11,10 @@ use std::collections::BTreeSet;
 
 const DASHBOARD: &str = include_str!("../../../../operate/dashboard.json");
 
-/// What no panel shows: a digest is compared and not looked at, and a pause is told by its own panel.
-const UNSHOWN: [&str; 2] = ["signer_history_digest", "signer_paused_since_timestamp_seconds"];
+/// Metrics that no panel shows: a digest is compared and not looked at, a pause is told by its own panel, and a record
+/// is proven or not only once it has decided something on EVM.
+const UNSHOWN: [&str; 3] =
+    ["signer_history_digest", "signer_paused_since_timestamp_seconds", "signer_records_proven"];
 
 fn panels() -> Vec<Value> {
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
