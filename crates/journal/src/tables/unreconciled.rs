@@ -24,7 +24,8 @@ pub(crate) fn left(
     found: &FoundAtStart,
 ) -> SqlResult<LeftJournal> {
     match not_reconciled_since(conn, lane)? {
-        Some(left) => Ok(left),
+        // A process that was killed since, reconciled or not, may have been running when this copy of it was made.
+        Some(left) => Ok(LeftJournal { was_closed: left.was_closed && found.was_closed(), ..left }),
         None => Ok(LeftJournal {
             left_ms: found.left_at_ms(),
             was_closed: found.was_closed(),
@@ -40,7 +41,7 @@ pub(crate) fn take_up(
     left: LeftJournal,
     at_ms: i64,
 ) -> SqlResult<()> {
-    if left.left_ms.is_none() || not_reconciled_since(conn, lane)?.is_some() {
+    if left.left_ms.is_none() || not_reconciled_since(conn, lane)? == Some(left) {
         return Ok(());
     }
     let body = json!({"chain": lane.chain.0, "signer": lane.signer, "left": left});

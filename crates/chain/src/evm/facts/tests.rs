@@ -1,4 +1,4 @@
-//! Whatever a node changes of what it says is noticed, and the truth is not.
+//! Every change of a node's words is noticed, and the truth is not taken for one.
 
 use super::*;
 use crate::evm::conclude::Receipt;
@@ -73,7 +73,7 @@ fn place() -> Block {
     Block { number: 80, hash: block().header().hash(), time: 800 }
 }
 
-/// What an honest node says of the transaction, which it found to have taken the account's nonce.
+/// An honest node's words about the transaction, which it found to have taken the account's nonce.
 fn honest() -> EvmTestimony {
     let (hash, _) = judged();
     let (block, call) = (
