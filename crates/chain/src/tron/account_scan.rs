@@ -16,7 +16,6 @@ use crate::{BlockHistory, BlockScan, ChainError, ReadFrom, RevocableCalls, ScanR
 use alloy::primitives::B256;
 use async_trait::async_trait;
 use futures_util::future::join_all;
-use futures_util::{StreamExt as _, stream};
 use journal::LearntUpTo;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ use tron_primitives::block::ProvenBlock;
 const BLOCKS_AT_MOST: u64 = 120;
 
 /// Number of blocks that are asked for at once.
-const AT_ONCE: u64 = 6;
+const AT_ONCE: usize = 6;
 
 /// Blocks are at least so far apart, ms. java-tron: common/.../core/config/Parameter.java,
 /// `BLOCK_PRODUCED_INTERVAL`.
@@ -199,16 +198,17 @@ impl AccountScan {
         Ok(block)
     }
 
-    /// Reads the next few blocks.
+    /// Reads the next few blocks. Nothing else is asked while blocks are on their way: questions that nobody waits for
+    /// keep their turns at a node, and accounts that read beside each other would wait for those turns for ever.
     async fn read_some(&self, reading: &mut Reading, head: &TronHead) -> Result<(), Interrupted> {
-        let wanted = reading.wanted(head.solid.number, BLOCKS_AT_MOST);
-        let asked = wanted.map(|number| self.reader.agreed(number));
-        let at_once = usize::try_from(AT_ONCE).unwrap_or(1);
-        let mut blocks = stream::iter(asked).buffered(at_once);
-        while let Some(block) = blocks.next().await {
-            // A node that lags does not have it yet.
-            let Some(proven) = block else { break };
-            self.read_block(reading, &proven, head).await?;
+        let mut wanted = reading.wanted(head.solid.number, BLOCKS_AT_MOST);
+        while !wanted.is_empty() {
+            let asked = wanted.by_ref().take(AT_ONCE).map(|number| self.reader.agreed(number));
+            for block in join_all(asked).await {
+                // A node that lags does not have it yet.
+                let Some(proven) = block else { return Ok(()) };
+                self.read_block(reading, &proven, head).await?;
+            }
         }
         Ok(())
     }
