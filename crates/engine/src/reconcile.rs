@@ -193,13 +193,14 @@ async fn last_used_ms(lane: &Lane) -> Result<Option<i64>, LaneError> {
     Ok(used_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
 }
 
-/// The lane is in doubt from here on. It closes first: the questions that follow may fail for long.
+/// The lane is in doubt from here on. The doubt is kept in memory before anything that may fail: the calls that gave
+/// rise to it may have left the blocks that are asked for by the next look.
 async fn begin_doubt(lane: &Lane, known_ms: i64, last_use: LastUseSeen) -> Result<(), LaneError> {
     lane.account.close_meanwhile(Closed::UsedLater);
+    lane.account.set_doubt(Some(known_ms));
     let used_ms = match last_use {
-        LastUseSeen::At { used_ms, .. } => used_ms,
-        LastUseSeen::Never => 0,
-        LastUseSeen::NotAsked => last_used_ms(lane).await?.unwrap_or_default(),
+        LastUseSeen::At { used_ms, .. } => Some(used_ms),
+        LastUseSeen::Never | LastUseSeen::NotAsked => None,
     };
     let chain = &lane.chain.facts().name;
     warn!(
@@ -208,7 +209,5 @@ async fn begin_doubt(lane: &Lane, known_ms: i64, last_use: LastUseSeen) -> Resul
         known_ms,
         "the account was used without this journal: it is new or an old copy, or the key is used elsewhere. What it did since is learnt from the chain's blocks"
     );
-    lane.journal.lane(lane.id()).begin_doubt(known_ms, lane.journal.now_ms()).await?;
-    lane.account.set_doubt(Some(known_ms));
-    Ok(())
+    Ok(lane.journal.lane(lane.id()).begin_doubt(known_ms, lane.journal.now_ms()).await?)
 }
