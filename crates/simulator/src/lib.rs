@@ -307,7 +307,7 @@ impl Simulation<'_> {
             }
             if self.second < self.chaos() {
                 self.post(&process, &overtaken);
-                if self.second.is_multiple_of(5) {
+                if self.readiness.asks(self.second) {
                     let health = process.health().await;
                     let told = self.readiness.told(health.as_ref());
                     let asked = self.wanted.mutant.is_none_or(|it| it == Mutant::AlwaysReady);

@@ -53,6 +53,12 @@ impl Readiness {
         }
     }
 
+    /// Returns true if health is asked in this second: every five seconds, and whenever a caller heard 503, since a
+    /// chain can be called closed for less than that.
+    pub(crate) fn asks(&self, second: u64) -> bool {
+        second.is_multiple_of(5) || self.0.iter().any(|stretch| stretch.until == second)
+    }
+
     /// Records the present health. An error is the law that it breaks.
     pub(crate) fn told(&mut self, health: Option<&Health>) -> Result<(), String> {
         for (side, stretch) in Side::ALL.into_iter().zip(&mut self.0) {
