@@ -257,9 +257,9 @@ fn past(view: &PastView, checks: &mut PastChecks) -> Option<Doubt> {
         checks.past = true;
         return None;
     }
-    let explained = view.undecided > 0 || used_ms < known_ms;
+    let can_be_compared = view.journal.left_ms.is_some() && known_at_start_ms.is_some();
     let next = match view.since_left {
-        _ if known_at_start_ms.is_none() || !explained => Doubt::Begin { since_ms: known_ms },
+        _ if !can_be_compared => Doubt::Begin { since_ms: known_ms },
         BlocksSeen::NotRead => Doubt::ReadBlocks { from_ms: left_ms, until_ms: used_ms },
         BlocksSeen::Read { unknown: true, .. } => Doubt::Begin { since_ms: left_ms },
         BlocksSeen::Failed | BlocksSeen::Read { complete: false, .. } => Doubt::Wait,

@@ -48,10 +48,11 @@ fn last_used(used_ms: i64, journal: JournalPast) -> PastView {
 }
 
 #[test]
-fn a_use_of_the_account_that_no_batch_explains_is_unknown_to_the_journal() {
+fn a_use_of_the_account_that_blocks_cannot_be_compared_for_is_unknown_to_the_journal() {
     let unknown = Doubt::Begin { since_ms: 10_000 };
     let new = JournalPast { known_at_start_ms: None, ..CHECKED.journal };
-    for journal in [CHECKED.journal, new] {
+    let first = JournalPast { left_ms: None, ..CHECKED.journal };
+    for journal in [new, first] {
         assert_eq!(doubt(&last_used(9_999, journal)).next, Doubt::Settled);
         assert_eq!(doubt(&last_used(10_000, journal)).next, unknown);
     }
@@ -64,6 +65,8 @@ fn a_use_of_the_account_that_no_batch_explains_is_unknown_to_the_journal() {
 #[test]
 fn everything_that_landed_since_the_journal_was_left_is_read_even_if_a_batch_may_explain_it() {
     let read = Doubt::ReadBlocks { from_ms: 10_000, until_ms: 11_000 };
+    let at_start = last_used(11_000, CHECKED.journal);
+    assert_eq!(doubt(&at_start).next, read, "the process before may have ended a batch, and died");
     let used = PastView { undecided: 1, ..last_used(11_000, CHECKED.journal) };
     assert_eq!(doubt(&used).next, read, "an open batch may have landed");
     let last_use = LastUseSeen::At { used_ms: 11_000, known_ms: 12_000 };
