@@ -11,7 +11,7 @@ use merchant_signer::app::{
     self, Machine, Sockets, charges, check, claims, copies, export, first, journal_place,
     keystores, operate, totals,
 };
-use merchant_signer::telemetry;
+use merchant_signer::telemetry::{self, SpanSender};
 use node::Http;
 use std::error::Error;
 use std::io::{self, Write as _};
@@ -246,19 +246,22 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
         return ask(path, command);
     }
     let config = Config::load(path)?;
-    telemetry::start_logging(&config.log);
+    let sockets = Sockets::handed_over()?;
+    let serves = matches!(command, Configured::Serve);
+    let lacks = if serves { app::confine(&config) } else { Vec::new() };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let traces = config.traces.as_ref().filter(|_| serves);
+    let spans = runtime
+        .block_on(async { traces.map(|to| SpanSender::new(to, config.outbound)).transpose() })?;
+    telemetry::start_logging(&config.log, spans.as_ref());
     if let Some(variable) = config.outbound.ignored_proxy() {
         warn!("{variable} is set and not used: see outbound.environment_proxies");
     }
-    let sockets = Sockets::handed_over()?;
-    if matches!(command, Configured::Serve) {
-        for lack in app::confine(&config) {
-            warn!("the Signer is not confined: {lack}");
-        }
+    for lack in lacks {
+        warn!("the Signer is not confined: {lack}");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
-        Configured::Serve => runtime.block_on(serve(config, path, sockets))?,
+        Configured::Serve => runtime.block_on(serve(config, path, sockets, spans))?,
         Configured::Check { strict } => {
             let http = Http::new(config.outbound);
             let (keys, _) = SplitKeys::new(path, Arc::new(KeyStores));
@@ -325,13 +328,12 @@ async fn serve(
     config: Config,
     path: Option<&Path>,
     sockets: Sockets,
+    spans: Option<SpanSender>,
 ) -> Result<(), Box<dyn Error>> {
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut hangup = signal(SignalKind::hangup())?;
     let http = Http::new(config.outbound);
-    let traces = config.traces.as_ref();
-    let spans = traces.map(|to| telemetry::send_spans(to, config.outbound)).transpose()?;
     let (keys, mut deaths) = SplitKeys::new(path, Arc::new(KeyStores));
     let machine = Machine { keys: &keys, ..Machine::real(&http) };
     // A standby may wait for its turn for months.

@@ -14,24 +14,35 @@ mod webhook;
 pub use classic::classic;
 pub use instances::stands_by;
 pub use metrics::{ANYBODY, Billed, Metrics, NOBODY};
-pub use otlp::{SpanSender, SpansUnsent, send_spans};
+pub use otlp::{SpanSender, SpansUnsent};
 pub use webhook::WebhookFigures;
 
 use config::{LogConfig, LogFormat};
+use engine::SPAN_TARGET;
 use std::io::IsTerminal as _;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, fmt, registry};
 
-/// Starts writing log lines to standard error. The first call in a process counts; later ones, as
-/// tests make them, change nothing.
-pub fn start_logging(config: &LogConfig) {
+/// Starts writing log lines to standard error, and making the spans of charges if they are sent. The first call in a
+/// process counts; later ones, as tests make them, change nothing.
+pub fn start_logging(config: &LogConfig, spans: Option<&SpanSender>) {
+    let lines =
+        fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
+    let lines = match config.format {
+        LogFormat::Text => lines.with_target(false).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    let lines = lines.with_filter(log_filter(config));
+    drop(registry().with(lines).with(spans.map(SpanSender::layer)).try_init());
+}
+
+/// Returns the filter of log lines. The spans of charges are in none.
+fn log_filter(config: &LogConfig) -> EnvFilter {
     let filter = EnvFilter::new(&config.filter);
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    match config.format {
-        LogFormat::Text => drop(lines.with_target(false).try_init()),
-        LogFormat::Json => drop(lines.json().flatten_event(true).try_init()),
+    match format!("{SPAN_TARGET}=off").parse() {
+        Ok(no_spans) => filter.add_directive(no_spans),
+        Err(_) => filter,
     }
 }
 
@@ -41,6 +52,18 @@ mod tests {
     use billing::{FailCode, PlatformChainId};
     use std::collections::HashSet;
     use std::time::Duration;
+    use tracing::info_span;
+    use tracing::subscriber::with_default;
+
+    #[test]
+    fn where_none_are_sent_no_span_of_a_charge_is_made() {
+        let config = LogConfig { filter: "trace".to_owned(), format: LogFormat::Text };
+        let lines = fmt::layer().with_writer(std::io::sink).with_filter(log_filter(&config));
+        with_default(registry().with(lines), || {
+            assert!(info_span!(target: SPAN_TARGET, "sign").is_disabled());
+            assert!(!info_span!("request").is_disabled());
+        });
+    }
 
     /// Checks the requirement of `promtool check metrics`: every sample has a help text and a type under its own
     /// name.

@@ -3,17 +3,18 @@
 use super::answer::HttpReply;
 use super::guard::{Authenticated, Purpose, handle_signed};
 use super::rejection::Rejection;
-use super::{AppState, chain_for, wire};
+use super::{AppState, chain_for, trace, wire};
 use crate::telemetry::{ANYBODY, Billed};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use billing::{CallerLabel, Family, Order, PlatformChainId};
-use engine::{Answer, NoVerdict, Progress};
+use engine::{Answer, NoVerdict, Progress, SPAN_TARGET};
 use ledger::RefusedRequest;
-use spans::{self, RequestTrace};
+use opentelemetry::trace::SpanContext;
 use std::sync::Arc;
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::field::{Empty, display};
+use tracing::{Instrument as _, Span, info, info_span, warn};
 
 /// `POST /PayTool/EVM/subscribe/signProcessSubscribePlan`
 pub(super) async fn evm(State(state): State<Arc<AppState>>, request: Request) -> Response {
@@ -30,14 +31,14 @@ async fn serve(state: Arc<AppState>, family: Family, request: Request) -> Respon
     if request.uri().query().is_some() {
         return Rejection::Query.into_response();
     }
-    let asked = request.extensions().get::<RequestTrace>().copied();
+    let named = request.extensions().get::<SpanContext>().cloned();
     handle_signed(state, request, Purpose::Bill, async move |state, request| {
-        let answered = answer(&state, family, request);
-        // Only who is known makes spans: strangers would fill the queue.
-        match asked {
-            Some(asked) => spans::request(span_name(family), asked, answered).await,
-            None => answered.await,
+        // Only callers who are known make spans: strangers would fill the queue.
+        let span = span_of(family);
+        if let Some(named) = named {
+            trace::begin(&span, &named);
         }
+        answer(&state, family, request).instrument(span).await
     })
     .await
 }
@@ -55,26 +56,32 @@ async fn answer(state: &AppState, family: Family, request: Authenticated) -> Res
     reply.into_response()
 }
 
-/// Returns the span name of a request.
-fn span_name(family: Family) -> &'static str {
-    match family {
+/// Returns the span of a request.
+fn span_of(family: Family) -> Span {
+    let name = match family {
         Family::Evm => "bill evm",
         Family::Tvm => "bill tvm",
-    }
+    };
+    info_span!(
+        target: SPAN_TARGET, "bill", otel.name = name, otel.kind = "server", otel.status_code = Empty,
+        http.response.status_code = Empty, signer.chain = Empty, signer.caller = Empty, signer.code = Empty,
+        signer.refused = Empty, signer.subscriptions = Empty, tx.hash = Empty
+    )
 }
 
-/// Says in the span of the request how it was answered.
+/// Says in the span of the request how it was answered. OpenTelemetry has no unsigned numbers.
 fn tell(facts: &Billed, reply: &HttpReply) {
-    spans::tell("http.response.status_code", i64::from(facts.status));
-    spans::tell("signer.caller", facts.caller.clone());
-    spans::tell("signer.code", i64::from(facts.code));
-    spans::tell("signer.refused", count(facts.refused.len()));
+    let span = Span::current();
+    span.record("http.response.status_code", i64::from(facts.status));
+    span.record("signer.caller", facts.caller.as_str());
+    span.record("signer.code", i64::from(facts.code));
+    span.record("signer.refused", count(facts.refused.len()));
     if let HttpReply::Answer(_, Answer::Sent(sent)) = reply {
-        spans::tell("signer.subscriptions", count(sent.subscriptions.len()));
-        spans::tell("tx.hash", sent.transaction.hash().to_string());
+        span.record("signer.subscriptions", count(sent.subscriptions.len()));
+        span.record("tx.hash", display(sent.transaction.hash()));
     }
     if facts.status >= 500 {
-        spans::failed();
+        span.record("otel.status_code", "error");
     }
 }
 
@@ -95,7 +102,7 @@ async fn bill(
     let admitted = Order::admit(posted.entries, state.limits.max_entries)?;
     let chain = chain_for(state, family, posted.chain)?;
     *meant = Some(chain);
-    spans::tell("signer.chain", i64::from(chain.0));
+    Span::current().record("signer.chain", i64::from(chain.0));
     if let Some(rights) = rights {
         if !rights.covers_chain(chain) {
             return Err(Rejection::NotItsChain(chain));

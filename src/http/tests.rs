@@ -98,7 +98,6 @@ impl TestServer {
             }),
             earlier: vec![],
             caller: None,
-            trace: None,
             in_blocks: InBlocks::Below(0),
             window: 10,
             counts: vec![],

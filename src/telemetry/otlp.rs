@@ -6,8 +6,8 @@
 use super::scrape::Scrape;
 use async_trait::async_trait;
 use config::{OutboundConfig, TracesConfig};
+use engine::SPAN_TARGET;
 use opentelemetry::Context;
-use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{SpanId, TraceId, TracerProvider as _};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{ExporterBuildError, WithExportConfig as _, WithHttpConfig as _};
@@ -18,13 +18,15 @@ use opentelemetry_sdk::trace::{
     SdkTracerProvider, Span, SpanData, SpanExporter, SpanProcessor,
 };
 use reqwest::{Client, redirect};
-use spans;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tracing::{info, warn};
+use tracing::{Subscriber, info, warn};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::registry::LookupSpan;
 
 /// Number of spans that wait to be sent. A charge has about ten.
 const QUEUE: usize = 4096;
@@ -48,15 +50,21 @@ struct SpanFigures {
     lost: AtomicU64,
 }
 
-static FIGURES: SpanFigures = SpanFigures { sent: AtomicU64::new(0), lost: AtomicU64::new(0) };
+/// They are counted from the first sender on.
+static FIGURES: OnceLock<SpanFigures> = OnceLock::new();
+
+fn figures() -> &'static SpanFigures {
+    FIGURES.get_or_init(SpanFigures::default)
+}
 
 /// Tells how many were sent and lost; nothing where none are made.
 pub(super) fn tell(scrape: &mut Scrape) {
     let count = |word: &str, count: &AtomicU64| {
         ([("result", word.to_owned())], count.load(Ordering::Relaxed))
     };
-    let counts = || vec![count("sent", &FIGURES.sent), count("lost", &FIGURES.lost)];
-    let counts = if spans::are_sent() { counts() } else { vec![] };
+    let counts = FIGURES.get().map_or_else(Vec::new, |figures| {
+        vec![count("sent", &figures.sent), count("lost", &figures.lost)]
+    });
     let help = "Spans of charges, by whether the receiver of [traces] took them";
     scrape.counters(("spans", help), counts);
 }
@@ -74,17 +82,6 @@ pub enum SpansUnsent {
     /// The exporter cannot be made.
     #[error("traces: {0}")]
     Exporter(#[from] ExporterBuildError),
-}
-
-/// Has the spans of this process be sent. To be called within the runtime.
-pub fn send_spans(
-    config: &TracesConfig,
-    outbound: OutboundConfig,
-) -> Result<SpanSender, SpansUnsent> {
-    let provider = provider(config, outbound)?;
-    spans::send_to(BoxedTracer::new(Box::new(provider.tracer(env!("CARGO_PKG_NAME")))));
-    info!(receiver = %config.url, "spans of charges are sent");
-    Ok(SpanSender(provider))
 }
 
 fn provider(
@@ -134,6 +131,27 @@ fn share(percent: u8) -> f64 {
 }
 
 impl SpanSender {
+    /// Returns the way of spans to the receiver of `config`. To be called within the runtime.
+    pub fn new(config: &TracesConfig, outbound: OutboundConfig) -> Result<Self, SpansUnsent> {
+        figures();
+        provider(config, outbound).map(Self)
+    }
+
+    /// Returns the layer that takes the spans of charges, and nothing else.
+    pub(super) fn layer<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        let tracer = self.0.tracer(env!("CARGO_PKG_NAME"));
+        tracing_opentelemetry::layer()
+            .with_location(false)
+            .with_target(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_tracer(tracer)
+            .with_filter(Targets::new().with_target(SPAN_TARGET, LevelFilter::INFO))
+    }
+
     /// Sends what waits, for a moment.
     pub async fn finish(self) {
         let Self(provider) = self;
@@ -144,13 +162,14 @@ impl SpanSender {
     }
 }
 
-/// Trace ids as requests want them.
+/// Trace ids by chance, but for a request that is named already (`http::trace`).
 #[derive(Debug)]
 struct Ids(RandomIdGenerator);
 
 impl IdGenerator for Ids {
     fn new_trace_id(&self) -> TraceId {
-        spans::wanted_id().unwrap_or_else(|| self.0.new_trace_id())
+        let named = Context::map_current(|context| context.get::<TraceId>().copied());
+        named.unwrap_or_else(|| self.0.new_trace_id())
     }
 
     fn new_span_id(&self) -> SpanId {
@@ -175,7 +194,7 @@ impl SpanProcessor for Bounded {
             self.queue.on_end(span);
         } else {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
-            FIGURES.lost.fetch_add(1, Ordering::Relaxed);
+            figures().lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -204,7 +223,7 @@ impl SpanExporter for CountedExporter {
         let spans = batch.len();
         self.waiting.fetch_sub(spans, Ordering::Relaxed);
         let result = self.exporter.export(batch).await;
-        let count = if result.is_ok() { &FIGURES.sent } else { &FIGURES.lost };
+        let count = if result.is_ok() { &figures().sent } else { &figures().lost };
         count.fetch_add(u64::try_from(spans).unwrap_or(u64::MAX), Ordering::Relaxed);
         result
     }
@@ -292,9 +311,9 @@ mod tests {
             drop(tracer.start("one"));
         }
         assert!(begun.elapsed() < TIMEOUT, "{:?}", begun.elapsed());
-        let lost = FIGURES.lost.load(Ordering::Relaxed);
+        let lost = figures().lost.load(Ordering::Relaxed);
         assert!(
-            lost > u64::try_from(QUEUE).unwrap() && FIGURES.sent.load(Ordering::Relaxed) == 0,
+            lost > u64::try_from(QUEUE).unwrap() && figures().sent.load(Ordering::Relaxed) == 0,
             "{lost}"
         );
         let begun = Instant::now();

@@ -224,7 +224,6 @@ async fn committed(chain: &dyn Chain, good: &[Charge], estimate: &Estimate) -> S
         request: None,
         earlier: vec![],
         caller: None,
-        trace: None,
         in_blocks: InBlocks::Below(position),
         window: 1,
         counts: vec![],

@@ -1,5 +1,6 @@
 //! One request, from its entries to the answer. The file reads in the order in which it happens.
 
+use super::charge_spans::SPAN_TARGET;
 use super::lane::Lane;
 use super::ready_batch::{ReadyBatch, Uncharged};
 use super::repeat::{Asked, unclaimed};
@@ -12,9 +13,9 @@ use billing::{
 };
 use journal::Durable;
 use policy::Refusal;
-use spans::within;
 use std::collections::{HashMap, HashSet};
 use tokio::time::{Instant, timeout_at};
+use tracing::{Instrument as _, info_span, instrument};
 
 /// Bills an order. Once the batch is committed the answer is [`Answer::Sent`], whatever the nodes
 /// say and however late it is.
@@ -49,8 +50,7 @@ async fn bill_admitted(
     let free = timeout_at(deadline, lane.account.reservations().hold(&order.entries)).await;
     let held = free.map_err(|_| NoVerdict::Deadline)?;
     loop {
-        let built =
-            timeout_at(deadline, within("prepare", build(lane, &asked, order.clone()))).await;
+        let built = timeout_at(deadline, prepare(lane, &asked, order.clone())).await;
         let ready = match built.map_err(|_| late(lane))? {
             Ok(ready) => ready,
             Err(Stop::Answer(answer)) => return Ok(answer),
@@ -61,7 +61,8 @@ async fn bill_admitted(
             Ok(slot) => {
                 lane.counts.lock().accepted(slot.items.len(), slot.accepted_ms);
                 drop(held);
-                within("broadcast", lane.offer(&slot)).await;
+                let broadcast = info_span!(target: SPAN_TARGET, "broadcast");
+                lane.offer(&slot).instrument(broadcast).await;
                 return Ok(sent(lane, &slot, spelt(&ready.good), ready.rest));
             }
             Err(NotCommitted::BuildAgain) => {}
@@ -83,7 +84,8 @@ fn admit(lane: &Lane, order: Order) -> Result<Order<Admitted>, NoVerdict> {
     Ok(order)
 }
 
-async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<ReadyBatch, Stop> {
+#[instrument(target = SPAN_TARGET, skip_all)]
+async fn prepare(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<ReadyBatch, Stop> {
     let (mode, dry_run) = (order.mode, order.dry_run);
     let profile = lane.chain.profile();
     let order = unclaimed(lane, asked, order, |entry| profile.stated_period(entry)).await?;
@@ -98,13 +100,15 @@ async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Rea
     }
     policy.admit(&charges)?;
     lane.journal.ready()?;
-    let preflight = within("simulate", lane.chain.preflight(charges)).await?;
+    let simulate = info_span!(target: SPAN_TARGET, "simulate");
+    let preflight = lane.chain.preflight(charges).instrument(simulate).await?;
     let judged = judge(preflight.checked);
     rest.refused.extend(judged.refused);
     if judged.good.is_empty() || mode.stops_for(&rest.refused) {
         return Err(asked.refused(lane, rest.refused, rest.earlier).await);
     }
-    let draft = within("draft", lane.chain.draft(&judged.good, &preflight.estimate)).await?;
+    let drafting = info_span!(target: SPAN_TARGET, "draft");
+    let draft = lane.chain.draft(&judged.good, &preflight.estimate).instrument(drafting).await?;
     let mut counts =
         policy.counts(judged.good.iter().map(|charge| (charge.token, charge.amount)))?;
     counts.push(policy.fee(AttemptKind::Bill, draft.cost()));
@@ -131,7 +135,8 @@ async fn complete(
     let profile = lane.chain.profile();
     let entries = std::mem::take(&mut order.entries);
     let looked = if profile.has_lookup() && !entries.is_empty() {
-        within("look up", lane.chain.lookup(&entries)).await?
+        let look_up = info_span!(target: SPAN_TARGET, "look up");
+        lane.chain.lookup(&entries).instrument(look_up).await?
     } else {
         entries.iter().map(|_| None).collect()
     };

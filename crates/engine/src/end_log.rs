@@ -1,8 +1,8 @@
-//! The log lines that tell how a batch ended.
+//! The log lines that tell how a batch ended, and its span.
 
 use billing::Item;
 use journal::Settlement;
-use tracing::{error, info, warn};
+use tracing::{Span, error, info, warn};
 
 /// Says how a batch ended and what its transaction cost; louder where that was paid for nothing.
 pub(super) fn tell_end(chain: &str, end: &Settlement, hash: Option<&str>) {
@@ -49,4 +49,13 @@ pub(super) fn tell_what_was_taken(
             );
         }
     }
+}
+
+/// Says in the span from the commit to the final block how the batch ended.
+pub(super) fn tell_span(settlement: &Span, end: &Settlement, hash: Option<&str>) {
+    settlement.record("signer.state", end.verdict.state().word());
+    // OpenTelemetry has no unsigned numbers.
+    settlement
+        .record("signer.block", i64::try_from(end.verdict.block().number).unwrap_or(i64::MAX));
+    settlement.record("tx.hash", hash);
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bill;
 mod chain_accounts;
+mod charge_spans;
 mod counts;
 mod end_log;
 mod held_up;
@@ -28,6 +29,7 @@ mod verdict;
 mod watcher;
 
 pub use chain_accounts::ChainAccounts;
+pub use charge_spans::SPAN_TARGET;
 pub use counts::{LaneCounts, SignedAgain};
 pub use held_up::HeldUp;
 pub use lane::{Lane, LaneSettings};
@@ -117,7 +119,7 @@ impl Engine {
         let signers = self.lanes.of_chains.get(&chain).cloned();
         let signers = signers.ok_or(NoVerdict::UnknownChain(chain))?;
         let billing = async move { bill::bill(signers.of(&order), order, deadline).await };
-        let request = self.tasks.spawn(spans::carried(billing).in_current_span());
+        let request = self.tasks.spawn(billing.in_current_span());
         request.await.map_err(|_| NoVerdict::ShuttingDown)?
     }
 

@@ -1,5 +1,6 @@
 //! The batches of one account that the chain has not decided, and the state that a lane remembers of each.
 
+use super::charge_spans::settlement;
 use super::held_up::{HeldUp, SigningFailure};
 use alloy::primitives::B256;
 use billing::{Attempt, BatchId, NodeRejection, Slot};
@@ -9,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use tracing::Span;
 
 /// The batches of one account that the chain has not decided. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +36,8 @@ pub(super) struct OpenBatch {
     pub(super) unsigned: Option<SigningFailure>,
     /// True if a person was called already.
     pub(super) alarmed: bool,
+    /// The span from the commit to the final block.
+    pub(super) settlement: Span,
 }
 
 impl OpenBatch {
@@ -106,6 +110,8 @@ impl OpenBatches {
 
     /// Follows a batch from now on, or its newest attempt.
     pub(super) fn follow(&self, slot: &Arc<Slot<Durable<Attempt>>>) {
+        let mut batches = self.batches.lock();
+        let known = batches.remove(&slot.batch);
         let batch = OpenBatch {
             slot: Arc::clone(slot),
             signed: Instant::now(),
@@ -115,8 +121,9 @@ impl OpenBatches {
             in_block: false,
             unsigned: None,
             alarmed: false,
+            settlement: known.map_or_else(settlement, |known| known.settlement),
         };
-        self.batches.lock().insert(slot.batch, batch);
+        batches.insert(slot.batch, batch);
     }
 
     /// Remembers something of a batch; nothing if it has ended.

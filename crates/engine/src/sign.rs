@@ -3,6 +3,7 @@
 //! It is signed for the position that the lane is expected to be at, outside of the journal, however long
 //! that takes. The commit compares everything again, and what it does not take is dropped unsent.
 
+use super::charge_spans::SPAN_TARGET;
 use super::lane::Lane;
 use super::ready_batch::ReadyBatch;
 use super::repeat::Asked;
@@ -15,6 +16,7 @@ use journal::{AcceptError, Durable, JournalError, Proposal, Sealed};
 use policy::Meant;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
+use tracing::{Instrument as _, info_span, instrument};
 
 /// Why nothing was committed.
 pub(super) enum NotCommitted {
@@ -90,7 +92,7 @@ async fn try_once(
 ) -> Result<Arc<Slot<Durable<Attempt>>>, TryError> {
     let in_blocks = in_blocks(lane, lane.pulse().unwrap_or(ready.pulse));
     has_room(lane, &ticket, in_blocks)?;
-    let signed = timeout_at(deadline, spans::within("sign", sign(lane, ready, ticket.position)));
+    let signed = timeout_at(deadline, sign(lane, ready, ticket.position));
     let sealed = signed.await.map_err(|_| TryError::NoVerdict(late(lane)))?;
     let sealed = sealed.map_err(TryError::NoVerdict)?;
     let in_turn = timeout_at(deadline, ticket.turn()).await;
@@ -105,7 +107,6 @@ async fn try_once(
         request: asked.request.clone(),
         earlier: ready.rest.earlier.iter().map(|satisfied| satisfied.by.batch).collect(),
         caller: asked.caller.clone(),
-        trace: spans::here(),
         in_blocks,
         window: lane.chain.max_in_flight(),
         counts: ready.counts.clone(),
@@ -113,18 +114,19 @@ async fn try_once(
         at_ms: lane.journal.now_ms(),
         sealed,
     };
-    let committed = spans::within("commit", async {
+    let committed = async {
         let accepted = lane.journal.hand_in(proposal).await?;
         ticket.handed_in();
         accepted.await
-    });
-    let slot = committed.await?;
+    };
+    let slot = committed.instrument(info_span!(target: SPAN_TARGET, "commit")).await?;
     ready.draft.committed(slot.position, slot.attempts.newest());
     let slot = lane.follow(slot);
     ticket.committed();
     Ok(slot)
 }
 
+#[instrument(target = SPAN_TARGET, skip_all)]
 async fn sign(lane: &Lane, ready: &ReadyBatch, position: u64) -> Result<Sealed, NoVerdict> {
     let items: Vec<_> = ready.good.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();

@@ -1,6 +1,7 @@
 //! Follows every undecided batch of one lane until the chain has decided. The tick is the program;
 //! the loop only sleeps.
 
+use super::charge_spans::SPAN_TARGET;
 use super::counts::SignedAgain;
 use super::end_log;
 use super::held_up::{HeldUp, SigningFailure};
@@ -12,20 +13,19 @@ use super::opening::open;
 use super::reconcile::knows_all_now;
 use super::verdict::NoVerdict;
 use billing::{
-    Attempt, AttemptKind, BatchId, Landed, Memory, Place, Rules, Sighting, Slot, Step, Verdict,
-    next_step,
+    Attempt, AttemptKind, Landed, Memory, Place, Rules, Sighting, Slot, Step, Verdict, next_step,
 };
 use chain::{ChainError, HeadExtent};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use journal::{Addition, Durable, Settlement};
 use policy::Meant;
-use spans::{self, SpanPlace};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::field::{Empty, display};
+use tracing::{Instrument as _, Span, error, info, info_span, warn};
 
 /// An open batch with the bytes that are on disk for it.
 type Open = Slot<Durable<Attempt>>;
@@ -194,7 +194,7 @@ impl Watcher {
     /// Commits another attempt, to be offered. Without one the bytes that there are go out again when
     /// that is due, unless they charge and were to be cancelled.
     async fn sign_again(&self, batch: &OpenBatch, kind: AttemptKind) -> Option<Arc<Open>> {
-        match self.attempt(&batch.slot, kind).await {
+        match self.attempt(batch, kind).await {
             Ok(Some(slot)) => {
                 self.lane.counts.lock().signed_again(SignedAgain::of(kind));
                 return Some(slot);
@@ -210,7 +210,7 @@ impl Watcher {
 
     /// Commits another attempt for a batch whose attempts are all dead. Their bytes go nowhere any more.
     async fn renew(&self, batch: &OpenBatch) -> Renewed {
-        match self.attempt(&batch.slot, AttemptKind::Bill).await {
+        match self.attempt(batch, AttemptKind::Bill).await {
             Ok(Some(slot)) => {
                 self.lane.counts.lock().signed_again(SignedAgain::Renewal);
                 return Renewed::Signed(slot);
@@ -243,19 +243,11 @@ impl Watcher {
     /// Drafts, signs and commits another attempt. None when the batch has come further meanwhile.
     async fn attempt(
         &self,
-        slot: &Open,
+        batch: &OpenBatch,
         kind: AttemptKind,
     ) -> Result<Option<Arc<Open>>, NoVerdict> {
-        let trace = self.trace(slot.batch).await;
-        spans::after(trace, "sign again", self.add_attempt(slot, kind)).await
-    }
-
-    /// Returns the place of a billing in the trace of its request; none if nobody follows traces.
-    async fn trace(&self, batch: BatchId) -> Option<SpanPlace> {
-        if !spans::are_sent() {
-            return None;
-        }
-        self.lane.journal.billing(batch).await.ok().flatten()?.trace
+        let span = info_span!(target: SPAN_TARGET, parent: &batch.settlement, "sign again", tx.hash = Empty);
+        self.add_attempt(&batch.slot, kind).instrument(span).await
     }
 
     async fn add_attempt(
@@ -263,12 +255,14 @@ impl Watcher {
         slot: &Open,
         kind: AttemptKind,
     ) -> Result<Option<Arc<Open>>, NoVerdict> {
-        let draft = spans::within("draft", self.lane.chain.redraft(slot, kind)).await?;
+        let drafting = info_span!(target: SPAN_TARGET, "draft");
+        let draft = self.lane.chain.redraft(slot, kind).instrument(drafting).await?;
         let (contract, function) = (slot.contract, self.lane.chain.function(slot));
         let (items, cost) = (slot.items.as_slice(), draft.cost());
         let earlier = Some(slot.attempts.first().get().signed.raw.as_slice());
         let meant = Meant { kind, contract, function, items, tokens: None, earlier, cost };
-        let sealed = spans::within("sign", draft.seal(slot.position, &meant)).await?;
+        let signing = info_span!(target: SPAN_TARGET, "sign");
+        let sealed = draft.seal(slot.position, &meant).instrument(signing).await?;
         let addition = Addition {
             batch: slot.batch,
             seq: slot.attempts.newest().get().seq.saturating_add(1),
@@ -277,11 +271,12 @@ impl Watcher {
             at_ms: self.lane.journal.now_ms(),
             sealed,
         };
-        let committed = spans::within("commit", self.lane.journal.add_attempt(addition));
-        let Some(attempt) = committed.await? else { return Ok(None) };
+        let committing = info_span!(target: SPAN_TARGET, "commit");
+        let committed = self.lane.journal.add_attempt(addition).instrument(committing).await?;
+        let Some(attempt) = committed else { return Ok(None) };
         draft.committed(slot.position, &attempt);
         let hash = attempt.get().signed.hash;
-        spans::tell("tx.hash", hash.to_string());
+        Span::current().record("tx.hash", display(hash));
         info!(chain = self.chain(), batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
         let attempts = slot.attempts.followed_by(attempt);
         Ok(Some(self.lane.follow(Slot { attempts, ..Slot::clone(slot) })))
@@ -334,19 +329,9 @@ impl Watcher {
         if let Some(ended) = ended {
             end_log::tell_what_was_taken(self.chain(), &end, &ended.slot.items, hash.as_deref());
             self.lane.counts.lock().ended(&end.verdict, &ended.slot.items);
-            self.tell_trace(&ended, &end).await;
+            end_log::tell_span(&ended.settlement, &end, hash.as_deref());
         }
         Ok(())
-    }
-
-    /// Ends the trace of a charge: how long it took from its commit to the block that is final.
-    async fn tell_trace(&self, ended: &OpenBatch, end: &Settlement) {
-        let Some(trace) = self.trace(end.batch).await else { return };
-        let block = i64::try_from(end.verdict.block().number).unwrap_or(i64::MAX);
-        let hash = end.verdict.hash().map(|hash| ("tx.hash", hash.to_string().into()));
-        let said =
-            [("signer.state", end.verdict.state().word().into()), ("signer.block", block.into())];
-        spans::ended(trace, "settlement", ended.slot.accepted_ms, said.into_iter().chain(hash));
     }
 
     /// Calls a person, once. The transaction that took the batch's place is written down, so that they can say whom

@@ -117,7 +117,6 @@ CREATE TABLE batch (
     request_id  TEXT,
     caller_label TEXT,
     caller_key  TEXT,
-    trace       TEXT,
     state       TEXT    NOT NULL
                 CHECK (state IN ('open', 'charged', 'reverted', 'cancelled', 'usurped', 'expired')),
     accepted_ms BIGINT NOT NULL,

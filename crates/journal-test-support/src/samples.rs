@@ -95,7 +95,6 @@ pub fn proposal(items: &[Item]) -> Proposal {
         request: None,
         earlier: vec![],
         caller: None,
-        trace: None,
         in_blocks: InBlocks::Below(FIRST),
         window: 1000,
         counts: vec![],

@@ -11,7 +11,6 @@ use billing::{
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use spans::SpanPlace;
 use std::collections::BTreeMap;
 
 /// The point from which the history goes on: the number and the digest of its newest row.
@@ -110,8 +109,6 @@ pub(crate) struct Accepted<'a> {
     /// The caller's name for the request, and what that stands for.
     pub(crate) request: Option<(&'a str, B256)>,
     pub(crate) caller: Option<&'a AskedBy>,
-    /// The span of the request.
-    pub(crate) trace: Option<SpanPlace>,
     /// The digest of its first transaction; of an adopted one, whose bytes are not known, its hash.
     pub(crate) transaction: String,
     /// The amounts that the batch added to the sums of the day.
@@ -149,7 +146,6 @@ impl Accepted<'_> {
             "request": self.request,
             "profile": self.profile,
             "caller_key": self.caller.map(|by| by.key.as_str()),
-            "trace": self.trace.map(|place| place.to_string()),
             "claims": claims_digest(items),
             "transaction": self.transaction,
         });

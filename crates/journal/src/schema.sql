@@ -96,8 +96,7 @@ CREATE TABLE tx (
 
 -- profile is NULL for what was learnt from the chain: its outcomes were read when it was learnt.
 -- caller_label and caller_key are those of whoever asked; NULL where nobody had to sign, and for what was
--- learnt from the chain. trace is the span of the request, where spans are sent (spans.rs). winner, block
--- and block_s tell what decided; a batch that expired has no winner, and so has one that was usurped by no
+-- learnt from the chain. winner, block and block_s tell what decided; a batch that expired has no winner, and so has one that was usurped by no
 -- transaction: its place is used up, and its claims are unproven. ending, message, used (gas or energy) and fee (wei
 -- or sun, decimal) are what nodes record of winner, where it is the batch's own; NULL where too few have told it.
 -- counted is what the batch added to the sums of days and gave back at its end: JSON, as model/counted.rs has it.
@@ -113,7 +112,6 @@ CREATE TABLE batch (
     request_id  TEXT,
     caller_label TEXT,
     caller_key  TEXT,
-    trace       TEXT,
     state       TEXT    NOT NULL
                 CHECK (state IN ('open', 'charged', 'reverted', 'cancelled', 'usurped', 'expired')),
     accepted_ms INTEGER NOT NULL,

@@ -47,7 +47,7 @@ pub(crate) async fn start(
     let text = std::fs::read_to_string(install(address.port(), place, sides)?)?;
     let mut config = Config::from_toml(&text, &[])?;
     config.http.listen.set_port(0);
-    telemetry::start_logging(&config.log);
+    telemetry::start_logging(&config.log, None);
     if !is_installed(place) {
         journal_place::create(&config.journal, None)?;
     }

@@ -153,7 +153,6 @@ impl Book {
             request: Some(named(position)),
             earlier: vec![],
             caller: Some(asked_by()),
-            trace: None,
             in_blocks: InBlocks::Below(position),
             window: TOGETHER,
             counts,

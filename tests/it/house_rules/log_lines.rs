@@ -1,5 +1,5 @@
 //! Every line that may call an operator is explained, and every field of any line: docs/log-lines.md has those of the
-//! program, and no other.
+//! program, and no other. So has docs/tracing.md every attribute of a span.
 
 use super::none;
 use super::rust::without_tests;
@@ -10,6 +10,9 @@ use syn::visit::{self, Visit};
 
 /// Where they are explained.
 const DOCUMENT: &str = "docs/log-lines.md";
+
+/// Where attributes are.
+const TRACING: &str = "docs/tracing.md";
 
 /// A level and a message, with an ellipsis for what is filled in.
 type Line = (String, String);
@@ -43,15 +46,32 @@ fn every_field_of_a_line_is_explained_once() {
     let known: BTreeSet<&str> = named.iter().copied().collect();
     assert_eq!(known.len(), named.len(), "a field is there twice: {named:?}");
     assert!(known.len() > 40, "{named:?}");
-    let used: BTreeSet<&str> = fields.0.iter().map(String::as_str).collect();
+    let used: BTreeSet<&str> = fields.lines.iter().map(String::as_str).collect();
     let missing = used.difference(&known).map(|name| format!("{DOCUMENT} lacks the field {name}"));
     let idle = known.difference(&used).map(|name| format!("{DOCUMENT}: no line has {name}"));
     none(&missing.chain(idle).collect::<Vec<_>>());
 }
 
-/// The names of the fields of log lines, and of the span that each request is in.
+#[test]
+fn every_attribute_of_a_span_is_named() {
+    let mut fields = Fields::default();
+    for path in product() {
+        fields.visit_file(&without_tests(&path));
+    }
+    let document = text(&root().join(TRACING));
+    let line = document.lines().find(|line| line.starts_with("* **Attributes**")).unwrap();
+    let named: BTreeSet<String> = line.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    // OpenTelemetry's own words for a span's name, kind and status.
+    fields.spans.retain(|name| !name.starts_with("otel."));
+    assert_eq!(named, fields.spans);
+}
+
+/// The names of the fields of log lines and of the span that each request is in, and of the attributes of other spans.
 #[derive(Default)]
-struct Fields(BTreeSet<String>);
+struct Fields {
+    lines: BTreeSet<String>,
+    spans: BTreeSet<String>,
+}
 
 impl<'a> Visit<'a> for Fields {
     fn visit_macro(&mut self, call: &'a syn::Macro) {
@@ -63,9 +83,17 @@ impl<'a> Visit<'a> for Fields {
         let is_message = |part: &&[TokenTree]| matches!(part.first(), Some(TokenTree::Literal(_)));
         match name.as_str() {
             "trace" | "debug" | "info" | "warn" | "error" => {
-                self.0.extend(parts.take_while(|part| !is_message(part)).map(named));
+                self.lines.extend(parts.take_while(|part| !is_message(part)).map(named));
             }
-            "info_span" => self.0.extend(parts.skip(1).map(named)),
+            // The first literal is the name of the span. The log shows no span with a target.
+            "info_span" => {
+                let told = if is_message(&parts.clone().next().unwrap_or_default()) {
+                    &mut self.lines
+                } else {
+                    &mut self.spans
+                };
+                told.extend(parts.skip_while(|part| !is_message(part)).skip(1).map(named));
+            }
             _ => {}
         }
         visit::visit_macro(self, call);
@@ -135,8 +163,14 @@ fn lines_are_found_and_read() {
     assert_eq!(lines.0, said.into());
     assert_eq!(documented("| warn | said … of … | means | do |\n| level | x |"), lines.0);
     let mut fields = Fields::default();
-    let source = r#"fn f() { warn!(a, tx.hash = %f(b, c), ?d, "said {x}", y); error!("{z}"); }"#;
+    let source = r#"fn f() {
+        warn!(a, tx.hash = %f(b, c), ?d, "said {x}", y);
+        error!("{z}");
+        info_span!(target: T, parent: None, "part", g.h = Empty);
+        info_span!("request", i = 1);
+    }"#;
     fields.visit_file(&super::rust::parse(source).unwrap());
-    let named = ["a", "d", "tx.hash"].map(str::to_owned);
-    assert_eq!(fields.0, named.into());
+    let named = ["a", "d", "i", "tx.hash"].map(str::to_owned);
+    assert_eq!(fields.lines, named.into());
+    assert_eq!(fields.spans, ["g.h".to_owned()].into());
 }

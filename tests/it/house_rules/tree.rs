@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 const CODE: [&str; 6] = ["src", "tests", "examples", "crates", "merchant", "sandbox"];
 
 /// The crates of the program, each after those that it depends on.
-pub(super) const CRATES: [&str; 17] = [
+pub(super) const CRATES: [&str; 16] = [
     "billing",
     "host",
-    "spans",
     "config",
     "policy",
     "contract",

@@ -7,13 +7,14 @@ use crate::world::patience::eventually;
 use crate::world::proxy::{Act, SEND};
 use crate::world::signer::{SECRET, hear, unix_seconds};
 use crate::world::town::{Founding, KEY, Town};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 on_both_families![
     a_charge_is_one_trace_from_the_request_to_the_final_block,
     another_transaction_stands_in_the_trace_of_its_request,
+    after_a_restart_the_settlement_is_a_trace_of_its_own,
     a_receiver_that_hangs_or_is_gone_slows_nothing,
 ];
 
@@ -40,14 +41,12 @@ async fn a_charge_is_one_trace_from_the_request_to_the_final_block(family: Famil
     // Without a trace of the caller's own it gets the name that its answer tells.
     let unnamed = letter(json!(town.entries([2])).to_string()).send().await.unwrap();
     let named = unnamed.headers()["x-trace-id"].to_str().unwrap().to_owned();
-    // The last spans are sent at the end.
-    signer.terminate().await;
-    assert_eq!(collector.wait(&named, root(family)).await.parent, "");
-    let signer = town.signer().await;
     town.quiet(&signer).await;
+    // The last spans are sent at the end.
+    let log = signer.terminate().await;
+    assert_eq!(collector.wait(&named, root(family)).await.parent, "");
     let end = collector.wait(TRACE, "settlement").await;
     collector.wait(&named, "settlement").await;
-    signer.terminate().await;
 
     let spans = collector.trace(TRACE);
     let asked = spans.iter().find(|span| span.name == root(family)).unwrap();
@@ -76,6 +75,35 @@ async fn a_charge_is_one_trace_from_the_request_to_the_final_block(family: Famil
     for secret in [KEY, SECRET, &wallet, &town.spell(town.people[0].wallet).to_lowercase()] {
         assert!(!raw.contains(&secret.to_lowercase()), "{secret}");
     }
+    // They are no business of the log.
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let logged: BTreeSet<String> = lines.map(|line| line["spans"].to_string()).collect();
+    assert!(logged.iter().any(|spans| spans.contains("request")), "{logged:?}");
+    assert!(logged.iter().all(|spans| spans.matches("name").count() < 2), "{logged:?}");
+}
+
+async fn after_a_restart_the_settlement_is_a_trace_of_its_own(family: Family) {
+    let collector = Collector::begin().await;
+    let mut town = Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await;
+    town.installation = town.installation.env("SIGNER__TRACES__URL", &collector.url);
+    let signer = town.signer().await;
+    let (scheduler, body) = (&signer.scheduler, json!(town.entries([0])).to_string());
+    let asked = scheduler.letter("POST", scheduler.path, body.as_bytes(), unix_seconds());
+    let asked = asked.header("traceparent", format!("00-{TRACE}-{ASKING}-01"));
+    let hash = hear(asked).await.unwrap().tx_hash();
+    signer.terminate().await;
+    assert_eq!(collector.wait(TRACE, "settlement").await.told("signer.state"), None);
+    let signer = town.signer().await;
+    town.quiet(&signer).await;
+    signer.terminate().await;
+
+    let spans = collector.spans();
+    let ends = |span: &&ReceivedSpan| span.told("signer.state") == Some("charged");
+    let end = spans.iter().find(ends).unwrap();
+    assert_eq!((&*end.name, &*end.parent), ("settlement", ""));
+    assert_ne!(end.trace, TRACE);
+    assert_eq!(end.told("tx.hash").map(bare), Some(bare(&hash)));
+    town.assert_paid(&[1]).await;
 }
 
 async fn another_transaction_stands_in_the_trace_of_its_request(family: Family) {
@@ -116,7 +144,7 @@ async fn another_transaction_stands_in_the_trace_of_its_request(family: Family) 
     signer.terminate().await;
 
     let spans = collector.trace(TRACE);
-    assert_eq!(parent(&spans, &again), root(family));
+    assert_eq!(parent(&spans, &again), "settlement");
     let parts: BTreeSet<_> =
         spans.iter().filter(|span| span.parent == again.id).map(|span| &*span.name).collect();
     assert_eq!(parts, BTreeSet::from(["draft", "sign", "commit"]));
@@ -126,6 +154,8 @@ async fn another_transaction_stands_in_the_trace_of_its_request(family: Family) 
     assert!(all.iter().any(|hash| bare(hash) == signed), "{all:?}");
     let asked = spans.iter().find(|span| span.name == root(family)).unwrap();
     assert!(asked.until <= again.from && again.from <= again.until);
+    let end = spans.iter().find(|span| span.name == "settlement").unwrap();
+    assert_eq!(parent(&spans, end), root(family));
     town.assert_paid(&[1]).await;
 }
 

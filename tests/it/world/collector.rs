@@ -95,6 +95,11 @@ impl Collector {
         self.raw.lock().clone()
     }
 
+    /// The spans that came.
+    pub(crate) fn spans(&self) -> Vec<ReceivedSpan> {
+        self.heard.lock().clone()
+    }
+
     /// The spans of a trace.
     pub(crate) fn trace(&self, id: &str) -> Vec<ReceivedSpan> {
         self.heard.lock().iter().filter(|span| span.trace == id).cloned().collect()

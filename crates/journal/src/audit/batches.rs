@@ -205,7 +205,6 @@ impl<'a> Telling<'a> {
             position: billing.position,
             request: request.as_ref().map(|(id, digest)| (id.as_str(), *digest)),
             caller: billing.caller.as_ref(),
-            trace: billing.trace,
             transaction,
             // The sums have an audit of their own, and freed claims are counted.
             counted: &self.told::<Vec<Added>>("counted"),

@@ -17,7 +17,6 @@ use billing::{
 use policy::utc_day;
 use rusqlite::types::ToSql;
 use serde_json::json;
-use spans::SpanPlace;
 
 /// Takes the position that was signed for, the claims and the signature; nothing of it when anything
 /// fails, or when the lane is at another position.
@@ -49,7 +48,6 @@ pub(crate) fn accept(
         position: *position,
         request_id: request.map(|named| &named.id),
         caller: proposal.caller.as_ref(),
-        trace: proposal.trace,
         counted: counts.as_ref().map(|counts| counts.added.as_slice()).unwrap_or_default(),
         hash: signed.hash,
         signed: Some(signed),
@@ -76,7 +74,6 @@ pub(crate) fn accept(
         position: *position,
         request: request.map(|named| (named.id.as_str(), named.digest)),
         caller: proposal.caller.as_ref(),
-        trace: proposal.trace,
         transaction: history::transaction_digest(&attempt.signed),
         counted: &counts.added,
         elsewhere: Vec::new(),
@@ -207,7 +204,6 @@ pub(crate) struct NewBatch<'a> {
     pub(crate) position: u64,
     pub(crate) request_id: Option<&'a RequestId>,
     pub(crate) caller: Option<&'a AskedBy>,
-    pub(crate) trace: Option<SpanPlace>,
     /// The amounts that it adds to the sums of the day.
     pub(crate) counted: &'a [Added],
     /// The hash of its first transaction.
@@ -227,9 +223,8 @@ pub(crate) fn insert_batch(conn: &dyn Database, new: &NewBatch<'_>, at_ms: i64) 
     insert_tx(conn, new.hash, new.batch)?;
     conn.prepare_cached(
         "INSERT INTO batch (id, chain, contract, profile, signer, position, request_id, caller_label,
-                            caller_key, trace, state, accepted_ms, counted, hash, raw,
-                            gas_required)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'open', ?11, ?12, ?13, ?14, ?15)",
+                            caller_key, state, accepted_ms, counted, hash, raw, gas_required)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open', ?10, ?11, ?12, ?13, ?14)",
     )?
     .queue_expecting(
         Constraint::Place,
@@ -243,7 +238,6 @@ pub(crate) fn insert_batch(conn: &dyn Database, new: &NewBatch<'_>, at_ms: i64) 
             new.request_id.map(RequestId::as_str),
             new.caller.map(|caller| caller.label.as_str()),
             new.caller.map(|caller| caller.key.as_str()),
-            new.trace.map(|place| place.to_string()),
             at_ms,
             day_sums::column(at_ms, new.counted),
             new.hash.as_slice(),

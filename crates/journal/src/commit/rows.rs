@@ -4,7 +4,7 @@ use crate::Durable;
 use crate::model::{Billing, LaneId, Line, Origin, Recorded};
 use crate::sql::columns::{
     address, claim_state, ending, garbage, hash, kind, number, outcome, period, period_text,
-    resolved, span_place, state, terms,
+    resolved, state, terms,
 };
 use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use crate::tables::networks;
@@ -152,7 +152,7 @@ fn claim(row: &Row<'_>) -> SqlResult<Claim> {
 pub(crate) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<Billing>> {
     let sql =
         "SELECT id, chain, contract, signer, position, request_id, caller_label, state, accepted_ms,
-                      settled_ms, winner, block, block_s, trace, caller_key, ending, message, used, fee
+                      settled_ms, winner, block, block_s, caller_key, ending, message, used, fee
                FROM batch WHERE id = ?1";
     let head = conn.prepare_cached(sql)?.query_row([batch.0], |row| {
         let origin = origin(row, 1)?;
@@ -166,14 +166,13 @@ pub(crate) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<B
             network: networks::of(conn, origin.lane.chain)?,
             position: row.get(4)?,
             request_id: row.get(5)?,
-            caller: asked_by(row, [6, 14])?,
-            trace: span_place(row, 13)?,
+            caller: asked_by(row, [6, 13])?,
             state: state(row, 7)?,
             accepted_ms: row.get(8)?,
             settled_ms: row.get(9)?,
             winner: row.get::<Option<Vec<u8>>>(10)?.map(|_| hash(row, 10)).transpose()?,
             block,
-            record: tx_record(row, 15)?,
+            record: tx_record(row, 14)?,
             attempts: recorded(conn, batch)?,
             signed_ms: signed_ms(conn, batch)?,
             items: lines(conn, batch)?,

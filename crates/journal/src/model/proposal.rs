@@ -3,7 +3,6 @@
 use crate::model::{Origin, Sealed};
 use billing::{AskedBy, AttemptKind, BatchId, InBlocks, NamedRequest};
 use policy::Count;
-use spans::SpanPlace;
 use std::sync::Arc;
 
 /// A batch that is signed for its lane's expected position, and lacks that position and its claims.
@@ -19,8 +18,6 @@ pub struct Proposal {
     pub earlier: Vec<BatchId>,
     /// The caller; none if nobody has to sign requests.
     pub caller: Option<AskedBy>,
-    /// The span of the request, where somebody follows traces.
-    pub trace: Option<SpanPlace>,
     /// The lane's batches that are in a block.
     pub in_blocks: InBlocks,
     /// The number of batches beside those that may wait for a block: see

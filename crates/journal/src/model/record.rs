@@ -6,7 +6,6 @@ use billing::{
     AskedBy, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, ChargeTerms, FailCode,
     Item, ItemOutcome, TakenAsTold, TxRecord,
 };
-use spans::SpanPlace;
 
 /// One subscription of a batch, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,8 +117,6 @@ pub struct Billing {
     pub request_id: Option<String>,
     /// The caller; none if nobody had to sign, and for a batch learnt from the chain.
     pub caller: Option<AskedBy>,
-    /// The span of the request, where somebody followed traces.
-    pub trace: Option<SpanPlace>,
     /// The batch's state.
     pub state: BatchState,
     /// When it was accepted, Unix ms.

@@ -10,7 +10,6 @@ use billing::{
     Period,
 };
 use rusqlite::types::{Type, ValueRef};
-use spans::SpanPlace;
 use std::borrow::Cow;
 use strum::IntoEnumIterator;
 
@@ -158,12 +157,6 @@ pub(crate) fn resolved(row: &Row<'_>, at: usize) -> SqlResult<Option<Resolution>
     let Some(word) = row.get::<Option<String>>(at)? else { return Ok(None) };
     let found = Resolution::iter().find(|one| one.column().word() == word);
     found.ok_or_else(|| garbage(at, &word)).map(Some)
-}
-
-/// Reads the place of a span.
-pub(crate) fn span_place(row: &Row<'_>, at: usize) -> SqlResult<Option<SpanPlace>> {
-    let Some(text) = row.get::<Option<String>>(at)? else { return Ok(None) };
-    text.parse().map_err(|_| garbage(at, &text)).map(Some)
 }
 
 pub(crate) fn kind(row: &Row<'_>, at: usize) -> SqlResult<AttemptKind> {
