@@ -133,8 +133,8 @@ pub struct PastView {
     pub in_flight: BlocksSeen,
     /// The account's last use.
     pub last_use: LastUseSeen,
-    /// The calls in irrevocable blocks from when the journal was left to the last use.
-    pub since_left: BlocksSeen,
+    /// The calls in irrevocable blocks from when everything was known to the last use.
+    pub since_known: BlocksSeen,
     /// The calls that are not irrevocable.
     pub unconfirmed: UnconfirmedSeen,
 }
@@ -198,7 +198,7 @@ pub struct PastRuling {
 }
 
 /// Judges the past of an account. Transactions that a copy of the journal has forgotten may have been on their way
-/// when this process began, in irrevocable blocks since the copy was left, or in blocks and pools that are not
+/// when this process began, in irrevocable blocks since everything was known, or in blocks and pools that are not
 /// irrevocable: the three are checked in this order.
 pub fn doubt(view: &PastView) -> PastRuling {
     let mut checks = view.checks;
@@ -235,7 +235,7 @@ fn in_flight(view: &PastView, checks: &mut PastChecks) -> Option<Doubt> {
 
 /// Judges the account's last use before this process began. Transactions that a copy has forgotten may have landed in
 /// the same blocks as those that it knows, or before, where the last use does not show them. So blocks are read as
-/// soon as anything has landed since the journal was left.
+/// soon as anything has landed since everything was known.
 fn past(view: &PastView, checks: &mut PastChecks) -> Option<Doubt> {
     if view.in_doubt || checks.past {
         return None;
@@ -252,16 +252,20 @@ fn past(view: &PastView, checks: &mut PastChecks) -> Option<Doubt> {
     // The holder of the key of an account that bills no more may have moved its coins before the journal was left.
     let owners_affair_ms = if view.only_follows { left_ms } else { 0 };
     let known_ms = known_ms.max(owners_affair_ms);
-    let known_at_start_ms = view.journal.known_at_start_ms.map(|ms| ms.max(owners_affair_ms));
+    // What the account did before the journal was left is its own history where the journal did not know the lane.
+    let known_at_start_ms = view.journal.known_at_start_ms.or(view.journal.left_ms);
+    let known_at_start_ms = known_at_start_ms.map(|ms| ms.max(owners_affair_ms));
     if used_ms < known_at_start_ms.unwrap_or(known_ms) {
         checks.past = true;
         return None;
     }
-    let can_be_compared = view.journal.left_ms.is_some() && known_at_start_ms.is_some();
-    let next = match view.since_left {
-        _ if !can_be_compared => Doubt::Begin { since_ms: known_ms },
-        BlocksSeen::NotRead => Doubt::ReadBlocks { from_ms: left_ms, until_ms: used_ms },
-        BlocksSeen::Read { unknown: true, .. } => Doubt::Begin { since_ms: left_ms },
+    // Somebody else may have used the account while the process before this one had the journal, and did not see that.
+    let from_ms = known_at_start_ms.map_or(left_ms, |known_ms| known_ms.min(left_ms));
+    let next = match view.since_known {
+        // Nobody had the journal before.
+        _ if view.journal.left_ms.is_none() => Doubt::Begin { since_ms: known_ms },
+        BlocksSeen::NotRead => Doubt::ReadBlocks { from_ms, until_ms: used_ms },
+        BlocksSeen::Read { unknown: true, .. } => Doubt::Begin { since_ms: from_ms },
         BlocksSeen::Failed | BlocksSeen::Read { complete: false, .. } => Doubt::Wait,
         BlocksSeen::Read { unknown: false, complete: true } => {
             checks.past = true;

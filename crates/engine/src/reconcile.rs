@@ -60,7 +60,7 @@ async fn reconcile_from(lane: &Lane, mut view: PastView) -> Result<Reconciled, L
             Doubt::ReadInFlight => view.in_flight = read_in_flight(lane).await?,
             Doubt::AskLastUse => view.last_use = ask_last_use(lane).await?,
             Doubt::ReadBlocks { from_ms, until_ms } => {
-                view.since_left = read_uses(lane, from_ms, until_ms).await?;
+                view.since_known = read_uses(lane, from_ms, until_ms).await?;
             }
             Doubt::AskUnconfirmed(places, calls) => {
                 (view.unconfirmed, unread) = ask_unconfirmed(lane, places, calls).await?;
@@ -101,7 +101,7 @@ fn view(lane: &Lane) -> PastView {
         checks: lane.past.checks(),
         in_flight: BlocksSeen::NotRead,
         last_use: LastUseSeen::NotAsked,
-        since_left: BlocksSeen::NotRead,
+        since_known: BlocksSeen::NotRead,
         unconfirmed: UnconfirmedSeen::NotAsked,
     }
 }

@@ -23,7 +23,7 @@ const CHECKED: PastView = PastView {
     },
     in_flight: BlocksSeen::NotRead,
     last_use: LastUseSeen::NotAsked,
-    since_left: BlocksSeen::NotRead,
+    since_known: BlocksSeen::NotRead,
     unconfirmed: UnconfirmedSeen::NotAsked,
 };
 
@@ -50,13 +50,11 @@ fn last_used(used_ms: i64, journal: JournalPast) -> PastView {
 #[test]
 fn a_use_of_the_account_that_blocks_cannot_be_compared_for_is_unknown_to_the_journal() {
     let unknown = Doubt::Begin { since_ms: 10_000 };
-    let new = JournalPast { known_at_start_ms: None, ..CHECKED.journal };
-    let first = JournalPast { left_ms: None, ..CHECKED.journal };
-    for journal in [new, first] {
-        assert_eq!(doubt(&last_used(9_999, journal)).next, Doubt::Settled);
-        assert_eq!(doubt(&last_used(10_000, journal)).next, unknown);
-    }
-    let retired = PastView { only_follows: true, ..last_used(9_999, new) };
+    let new = JournalPast { known_at_start_ms: None, left_ms: None, ..CHECKED.journal };
+    assert_eq!(doubt(&last_used(9_999, new)).next, Doubt::Settled);
+    assert_eq!(doubt(&last_used(10_000, new)).next, unknown);
+    let left = JournalPast { known_at_start_ms: None, ..CHECKED.journal };
+    let retired = PastView { only_follows: true, ..last_used(9_999, left) };
     let moved_coins = LastUseSeen::At { used_ms: 9_999, known_ms: 5_000 };
     let retired = PastView { last_use: moved_coins, ..retired };
     assert_eq!(doubt(&retired).next, Doubt::Settled, "before the copy was left");
@@ -67,12 +65,19 @@ fn everything_that_landed_since_the_journal_was_left_is_read_even_if_a_batch_may
     let read = Doubt::ReadBlocks { from_ms: 10_000, until_ms: 11_000 };
     let at_start = last_used(11_000, CHECKED.journal);
     assert_eq!(doubt(&at_start).next, read, "the process before may have ended a batch, and died");
+    let earlier = JournalPast { known_at_start_ms: Some(8_000), ..CHECKED.journal };
+    let read_earlier = Doubt::ReadBlocks { from_ms: 8_000, until_ms: 9_000 };
+    assert_eq!(doubt(&last_used(9_000, earlier)).next, read_earlier, "by somebody else, unseen");
+    let unknown_lane = JournalPast { known_at_start_ms: None, ..CHECKED.journal };
+    let opened = last_used(11_000, unknown_lane);
+    assert_eq!(doubt(&opened).next, read, "it may have opened the lane, billed, and died");
+    assert_eq!(doubt(&last_used(9_999, unknown_lane)).next, Doubt::Settled, "its own history");
     let used = PastView { undecided: 1, ..last_used(11_000, CHECKED.journal) };
     assert_eq!(doubt(&used).next, read, "an open batch may have landed");
     let last_use = LastUseSeen::At { used_ms: 11_000, known_ms: 12_000 };
     let ended = PastView { undecided: 0, last_use, ..used };
     assert_eq!(doubt(&ended).next, read, "one has landed, perhaps with another beside it");
-    let after = |since_left| doubt(&PastView { since_left, ..ended });
+    let after = |since_known| doubt(&PastView { since_known, ..ended });
     assert!(after(NOTHING_UNKNOWN).checks.past);
     assert_eq!(after(NOTHING_UNKNOWN).next, Doubt::Settled);
     let half_read = after(BlocksSeen::Read { unknown: false, complete: false });
@@ -207,16 +212,16 @@ fn account() -> impl Strategy<Value = PastView> {
 struct Answers {
     in_flight: BlocksSeen,
     last_use: LastUseSeen,
-    since_left: BlocksSeen,
+    since_known: BlocksSeen,
     unconfirmed: UnconfirmedSeen,
 }
 
 fn answers() -> impl Strategy<Value = Answers> {
     (blocks(), last_use(), blocks(), unconfirmed()).prop_map(
-        |(in_flight, last_use, since_left, unconfirmed)| Answers {
+        |(in_flight, last_use, since_known, unconfirmed)| Answers {
             in_flight,
             last_use,
-            since_left,
+            since_known,
             unconfirmed,
         },
     )
@@ -232,7 +237,7 @@ fn look(mut view: PastView, answers: Answers) -> (Vec<Doubt>, PastView) {
         match next {
             Doubt::ReadInFlight => view.in_flight = answers.in_flight,
             Doubt::AskLastUse => view.last_use = answers.last_use,
-            Doubt::ReadBlocks { .. } => view.since_left = answers.since_left,
+            Doubt::ReadBlocks { .. } => view.since_known = answers.since_known,
             Doubt::AskUnconfirmed(..) => view.unconfirmed = answers.unconfirmed,
             Doubt::Begin { .. } => view.in_doubt = true,
             Doubt::Settled | Doubt::Wait | Doubt::Unread => return (steps, view),
@@ -252,7 +257,7 @@ proptest! {
     ) {
         let (steps, end) = look(view, answers);
         let unconfirmed = matches!(end.unconfirmed, UnconfirmedSeen::Told { unknown: true, .. });
-        let unknown = is_unknown(end.in_flight) || is_unknown(end.since_left) || unconfirmed;
+        let unknown = is_unknown(end.in_flight) || is_unknown(end.since_known) || unconfirmed;
         prop_assert!(!unknown || end.in_doubt, "{:?}", steps);
         let begun = steps.iter().filter(|step| matches!(step, Doubt::Begin { .. })).count();
         prop_assert!(begun <= 1 && (begun == 0 || !view.in_doubt), "it is begun once");
@@ -271,9 +276,10 @@ proptest! {
             LastUseSeen::Never => true,
             LastUseSeen::At { used_ms, known_ms } => {
                 let owners_affair_ms = view.journal.left_ms.filter(|_| view.only_follows);
-                let known_ms = view.journal.known_at_start_ms.unwrap_or(known_ms);
+                let at_start_ms = view.journal.known_at_start_ms.or(view.journal.left_ms);
+                let known_ms = at_start_ms.unwrap_or(known_ms);
                 used_ms < known_ms.max(owners_affair_ms.unwrap_or(0))
-                    || end.since_left == NOTHING_UNKNOWN
+                    || end.since_known == NOTHING_UNKNOWN
             }
         };
         prop_assert!(known, "the last use is explained: {:?}", steps);

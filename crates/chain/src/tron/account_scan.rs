@@ -129,8 +129,9 @@ impl AccountScan {
         let reading = if let Some(reading) = state.take() {
             reading.until(until_ms)
         } else {
-            let since_ms = u64::try_from(since_ms).unwrap_or_default();
-            let first = self.block_before(since_ms, &head).await?;
+            // A block of just that time is read as well.
+            let before_ms = u64::try_from(since_ms).unwrap_or_default().saturating_sub(1);
+            let first = self.block_before(before_ms, &head).await?;
             Reading::after(&first, until_ms).of_uses()
         };
         self.proceed(&mut state, reading, &head).await
