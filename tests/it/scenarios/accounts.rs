@@ -1,6 +1,7 @@
 //! Several accounts that sign on one chain: each takes its part, a claim is everybody's, and what befalls one
 //! account is its own.
 
+use super::strangers::opens;
 use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::Billing;
 use crate::world::manual;
@@ -10,6 +11,7 @@ use crate::world::town::{Founding, Town, signer_address};
 use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Output;
@@ -36,8 +38,15 @@ fn plenty(family: Family) -> u128 {
     }
 }
 
+/// That of the third, where there are three.
+const THIRD: &str = "5d4c3b2a1908f7e6d5c4b3a291807f6e5d4c3b2a1908f7e6d5c4b3a291807f6e";
+
+fn address(key: &str) -> Address {
+    key.parse::<PrivateKeySigner>().unwrap().address()
+}
+
 fn second_address() -> Address {
-    SECOND.parse::<PrivateKeySigner>().unwrap().address()
+    address(SECOND)
 }
 
 fn put(installation: &Installation, name: &str, key: &str) {
@@ -85,6 +94,18 @@ async fn of_two_with(founding: Founding) -> Town {
     let listed = listed.replace("keystore:billing", "file:evm.key");
     sign_with(&town, "key = \"file:evm.key\"", &listed);
     town
+}
+
+/// Lets a third account bill as well.
+async fn with_a_third(town: &Town) {
+    let who = address(THIRD);
+    town.anvil.set_automine(true).await;
+    endow(town, who, plenty(town.family())).await;
+    let allow = Billing::setBillerCall { merKey: town.merchant.mer_key, who, allowed: true };
+    town.merchant.execute(town.merchant.owner, &allow).await;
+    town.anvil.set_automine(false).await;
+    put(&town.installation, "third.key", THIRD);
+    sign_with(town, "\"file:second.key\"]", "\"file:second.key\", \"file:third.key\"]");
 }
 
 /// Who signs from the next start on.
@@ -383,6 +404,37 @@ async fn an_old_copy_that_ends_the_batch_of_one_account_knows_what_another_has_c
     let again = post(&town, &signer, &[person]).await;
     assert_eq!(again.tx_hash(), since.tx_hash(), "{again:?}");
     only_these_paid(&town, &[person, other]).await;
+    ends_well(&town, signer).await;
+}
+
+/// Each account has more questions on their way at once than a third of those that a node takes.
+#[tokio::test]
+async fn three_accounts_on_tron_read_blocks_beside_each_other() {
+    let town = of_two(Family::Tron).await;
+    with_a_third(&town).await;
+    let signer = town.signer().await;
+    eventually("all are open", async || health(&signer).await["status"] == "ok").await;
+    signer.terminate().await;
+    let copy = town.installation.path().join("copy");
+    fs::copy(town.installation.journal(), &copy).unwrap();
+    let signer = town.signer().await;
+    let everybody: Vec<usize> = (0..town.people.len()).collect();
+    let mut accounts = BTreeSet::new();
+    for person in &everybody {
+        let told = post(&town, &signer, &[*person]).await;
+        accounts.insert(told.body["data"]["address"].as_str().unwrap().to_owned());
+        town.settled(&signer, &told.tx_hash()).await;
+    }
+    assert_eq!(accounts.len(), 3, "{accounts:?}");
+    signer.terminate().await;
+
+    fs::copy(&copy, town.installation.journal()).unwrap();
+    let signer = town.signer().await;
+    opens(&town, &signer).await;
+    for person in &everybody {
+        assert_eq!(post(&town, &signer, &[*person]).await.body["data"]["repeated"], true);
+    }
+    only_these_paid(&town, &everybody).await;
     ends_well(&town, signer).await;
 }
 
