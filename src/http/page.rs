@@ -11,11 +11,12 @@ use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use billing::coin_symbol;
+use billing::{FailCode, coin_symbol};
 use chain::Vitals;
 use engine::{LaneSet, SigningLanes};
 use serde::Serialize;
 use std::sync::Arc;
+use strum::IntoEnumIterator as _;
 
 /// The page is its own files and asks its own server, and nothing may be laid over it or around it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -71,6 +72,8 @@ struct Numbers {
     version: &'static str,
     /// True if requests have to be signed.
     signed: bool,
+    /// Every reason for a refusal, in the order of precedence.
+    reasons: Vec<&'static str>,
     chains: Vec<ChainNumbers>,
 }
 
@@ -141,6 +144,7 @@ async fn numbers(State(state): State<Arc<AppState>>) -> Response {
     let numbers = Numbers {
         version: env!("CARGO_PKG_VERSION"),
         signed: state.callers().is_some(),
+        reasons: FailCode::iter().map(FailCode::token).collect(),
         chains: set
             .chains()
             .into_iter()

@@ -14,10 +14,6 @@ const FILTERS = [
   ['caller', 'Caller'], ['chainId', 'Chain'], ['state', 'State'], ['reason', 'Reason'], ['from', 'From', 'type', 'date'], ['until', 'Until', 'type', 'date'],
 ];
 const STATES = ['', 'open', 'charged', 'failed', 'unproven', 'reverted', 'cancelled', 'usurped', 'expired', 'refused'];
-const REASONS = ['', 'INVALID_ENTRY', 'DUPLICATE_ENTRY', 'NOT_AUTHORIZED', 'SUBSCRIPTION_NOT_FOUND', 'SUBSCRIPTION_CANCELLED', 'TERMS_MISMATCH',
-  'CONFLICT', 'OUTCOME_UNKNOWN', 'ALREADY_CHARGED', 'BILLING_IN_PROGRESS', 'SUBSCRIPTION_ENDED', 'NOT_DUE_YET', 'PERIOD_PASSED', 'PLAN_INACTIVE',
-  'TOKEN_PAUSED', 'HOLDER_BLOCKED', 'PAYEE_BLOCKED', 'ALLOWANCE_INSUFFICIENT', 'BALANCE_INSUFFICIENT', 'TOKEN_TRANSFER_FAILED', 'CALL_REVERTED', 'POLICY'];
-
 
 const words = (charge) => [charge.resolved && `a person said: ${charge.resolved}`, charge.refusals > 1 && `${grouped(charge.refusals)} times, the last at ${time(charge.lastRefusedAt)}`, charge.failReason ?? charge.failCode].filter(Boolean).join('; ');
 
@@ -33,7 +29,7 @@ const row = (charge) => cells(COLUMNS, [
 
 /** The view: `show` puts it there, `route` draws it anew, `guarded` says what went wrong. */
 export async function ledger(asked, { show, route, guarded }) {
-  const options = { chainId: ['', ...stands.numbers.chains.map((chain) => String(chain.chainId))], state: STATES, reason: REASONS };
+  const options = { chainId: ['', ...stands.numbers.chains.map((chain) => String(chain.chainId))], state: STATES, reason: ['', ...stands.numbers.reasons] };
   const field = ([name, label, key, value]) => h('label', {}, label, options[name]
     ? h('select', { name }, options[name].map((option) => h('option', { value: option, selected: option === (asked.get(name) ?? '') }, name === 'chainId' && option ? nameOf(Number(option)) : option || 'any')))
     : h('input', { name, value: asked.get(name) ?? '', ...(key ? { [key]: value } : {}) }));

@@ -47,6 +47,13 @@ async fn figures_are_of_a_time_in_whole_steps() {
 }
 
 #[tokio::test]
+async fn the_ledgers_filter_is_told_every_reason() {
+    let (_, told) = TestServer::new().ask_json("/page/numbers").await;
+    let all: Vec<_> = FailCode::iter().map(FailCode::token).collect();
+    assert_eq!(words(&told["data"]["reasons"]), all);
+}
+
+#[tokio::test]
 async fn without_it_there_is_nothing_at_its_paths() {
     let server = TestServer::with(HttpConfig { page: false, ..limits() });
     for path in ["/", "/page.css", "/page/main.js", "/page/numbers", "/page/figures", "/page/token"]

@@ -1,19 +1,9 @@
-//! The lists of reasons for a refusal that are written by hand: each has every reason, in the order of precedence.
+//! The list of reasons for a refusal that is written by hand has every reason, in the order of precedence.
 
 use super::none;
 use super::tree::{root, text};
 use billing::FailCode;
 use strum::IntoEnumIterator as _;
-
-#[test]
-fn the_ledgers_filter_has_every_reason() {
-    let script = text(&root().join("src/http/page/ledger.js"));
-    let list = script.split("const REASONS = [").nth(1).and_then(|rest| rest.split(']').next());
-    let words = list.expect("the list of reasons").split(',');
-    let words: Vec<&str> = words.map(|word| word.trim().trim_matches('\'')).collect();
-    let all: Vec<&str> = std::iter::once("").chain(FailCode::iter().map(FailCode::token)).collect();
-    assert_eq!(words, all);
-}
 
 #[test]
 fn the_document_of_the_interface_has_every_reason_with_its_advice() {
