@@ -181,7 +181,8 @@ fn all_faults_are_told_at_once() {
     let environment = [("SIGNER__HTTP__HEADER_TIMEOUT", "fast"), ("SIGNER__JOURNAL", "x")];
     let found = complaints(text, &environment);
     let golden = include_str!("tests/faults.txt");
-    assert_eq!(found, golden.trim_end());
+    let stores = stores::forms().collect::<Vec<_>>().join(", ");
+    assert_eq!(found.replace(&stores, "…"), golden.trim_end());
     assert!(!found.contains("hunter2") && !found.contains("ac0974") && !found.contains("APIKEY"));
 }
 
