@@ -12,6 +12,7 @@ mod left;
 mod library;
 mod log_lines;
 mod names;
+mod recipes;
 mod rust;
 mod signatures;
 mod sizes;
