@@ -47,6 +47,7 @@ use stage::{Kind, Reads, Stage};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use usage::SystemCalls;
 use world::proxy::{Proxy, sequential_round_trips};
 
 const BATCHES: [usize; 3] = [1, 10, 100];
@@ -189,7 +190,7 @@ async fn counts(sizes: &[usize], quick: bool) {
             let bill = |period| stage.batch(size, period);
             // The first request opens connections and warms caches.
             assert_eq!(signer.scheduler.bill(&bill(1)).await.code(), 1);
-            let fsyncs = stage::Fsyncs::of(signer.process.id());
+            let fsyncs = SystemCalls::of(signer.process.id(), "fsync,fdatasync");
             let mut fewest: Option<Vec<world::proxy::Asked>> = None;
             let rounds = 20;
             for period in 0..rounds {
@@ -217,12 +218,12 @@ fn print_counts(
     reads: Reads,
     nodes: usize,
     asked: &[world::proxy::Asked],
-    fsyncs: Option<stage::Fsyncs>,
+    fsyncs: Option<SystemCalls>,
     rounds: usize,
 ) {
     let fsyncs = fsyncs.map_or_else(
         || "no strace".to_owned(),
-        |fsyncs| format!("{:.2}", fsyncs.stop() as f64 / rounds as f64),
+        |fsyncs| format!("{:.2}", fsyncs.stop().values().sum::<u64>() as f64 / rounds as f64),
     );
     let name = |asked: &world::proxy::Asked| {
         format!("{} {:.1} ms", asked.method, (asked.answered - asked.begun).as_secs_f64() * 1e3)

@@ -238,35 +238,3 @@ impl Drop for Naive {
         self.process.wait().ok();
     }
 }
-
-/// Counts the fsyncs of a process by watching its system calls.
-pub(crate) struct Fsyncs {
-    watcher: Child,
-    log: tempfile::NamedTempFile,
-}
-
-impl Fsyncs {
-    /// None where strace is not installed.
-    pub(crate) fn of(process: u32) -> Option<Self> {
-        let log = tempfile::NamedTempFile::new().unwrap();
-        let mut watcher = Command::new("strace")
-            .args(["-f", "-e", "trace=fsync,fdatasync", "-o"])
-            .arg(log.path())
-            .args(["-p", &process.to_string()])
-            .stderr(Stdio::piped())
-            .spawn()
-            .ok()?;
-        // It says so once it is attached.
-        let mut line = String::new();
-        BufReader::new(watcher.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
-        line.contains("attached").then_some(Self { watcher, log })
-    }
-
-    pub(crate) fn stop(mut self) -> usize {
-        let id = rustix::process::Pid::from_child(&self.watcher);
-        rustix::process::kill_process(id, rustix::process::Signal::INT).ok();
-        self.watcher.wait().unwrap();
-        let text = std::fs::read_to_string(self.log.path()).unwrap();
-        text.lines().filter(|line| line.contains("sync(") && line.contains("= 0")).count()
-    }
-}

@@ -2,7 +2,8 @@
 //! three doors that counts.
 
 use crate::print_counts;
-use crate::stage::{Fsyncs, Reads};
+use crate::stage::Reads;
+use crate::usage::SystemCalls;
 use crate::world::anvil::{Family, Mining};
 use crate::world::proxy::{Asked, sequential_round_trips};
 use crate::world::town::{Founding, Town};
@@ -41,7 +42,7 @@ async fn row(size: usize, reads: Reads) {
     };
     // The first request opens connections and warms caches.
     bill(0).await;
-    let fsyncs = Fsyncs::of(signer.process.id());
+    let fsyncs = SystemCalls::of(signer.process.id(), "fsync,fdatasync");
     let mut fewest: Option<Vec<Asked>> = None;
     for round in 1..=ROUNDS {
         town.proxy.take_asked();

@@ -1,7 +1,9 @@
 //! What processes use: processor time, memory, allocations.
 
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 /// Clock ticks in a second: Linux tells processor time in them.
 const TICKS: f64 = 100.0;
@@ -92,4 +94,40 @@ impl Allocations {
 
 fn read(path: &Path) -> Option<u64> {
     Some(u64::from_ne_bytes(std::fs::read(path).ok()?.try_into().ok()?))
+}
+
+/// Counts the system calls of a process with all of its threads.
+pub(crate) struct SystemCalls {
+    watcher: Child,
+    counts: tempfile::NamedTempFile,
+}
+
+impl SystemCalls {
+    /// Counts the calls that `which` names, as strace takes it. None where strace is not installed.
+    pub(crate) fn of(process: u32, which: &str) -> Option<Self> {
+        let counts = tempfile::NamedTempFile::new().unwrap();
+        let mut watcher = Command::new("strace")
+            .args(["-f", "-c", "-U", "calls,name", "-e", &format!("trace={which}"), "-o"])
+            .arg(counts.path())
+            .args(["-p", &process.to_string()])
+            .stderr(Stdio::piped())
+            .spawn()
+            .ok()?;
+        // It says so once it is attached.
+        let mut line = String::new();
+        BufReader::new(watcher.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        line.contains("attached").then_some(Self { watcher, counts })
+    }
+
+    /// The number of calls until now, by name.
+    pub(crate) fn stop(mut self) -> BTreeMap<String, u64> {
+        let id = rustix::process::Pid::from_child(&self.watcher);
+        rustix::process::kill_process(id, rustix::process::Signal::INT).ok();
+        self.watcher.wait().unwrap();
+        let table = std::fs::read_to_string(self.counts.path()).unwrap();
+        let rows = table.lines().filter_map(|line| line.trim().split_once(' '));
+        let rows = rows.filter_map(|(calls, name)| Some((name.trim(), calls.parse().ok()?)));
+        let rows = rows.filter(|(name, _)| *name != "total");
+        rows.map(|(name, calls)| (name.to_owned(), calls)).collect()
+    }
 }

@@ -27,6 +27,7 @@ mod changes;
 mod clouds;
 mod copies;
 mod costs;
+mod counts;
 mod crash;
 mod disputes;
 mod door;
