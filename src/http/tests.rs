@@ -267,12 +267,12 @@ fn refused() -> Refused {
 }
 
 fn asked() -> Vec<Digits> {
-    vec![entry().spelling.subscribe]
+    vec![entry().spelling.subscribe.clone()]
 }
 
 fn satisfied(state: ClaimState) -> Satisfied {
     let by = ClaimedBy { batch: BatchId(1), state, hash: B256::repeat_byte(0xCD) };
-    Satisfied { subscribe: SubscribeId(7), spelling: entry().spelling.plan, by }
+    Satisfied { subscribe: SubscribeId(7), spelling: entry().spelling.plan.clone(), by }
 }
 
 fn sent(progress: Progress) -> Sent {

@@ -8,12 +8,13 @@ use super::{
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Address, B256, U256};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Field values by name, exact and typed.
-pub type Values = BTreeMap<String, DynSolValue>;
+pub type Values = BTreeMap<Arc<str>, DynSolValue>;
 
 /// An entry whose fields have been read, once. Nothing in it is text of the caller except the
-/// spelling that answers repeat, and fields whose type is `string`.
+/// spelling that answers repeat, and fields whose type is `string`. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admitted {
     /// The subscription, echoed in every answer.
@@ -23,8 +24,8 @@ pub struct Admitted {
     /// The user's record on chain.
     pub user: UserHash,
     /// The entry's spelling as the caller wrote it, echoed in answers.
-    pub spelling: Spelling,
-    values: Values,
+    pub spelling: Arc<Spelling>,
+    values: Arc<Values>,
 }
 
 // No ABI value is a float.
@@ -37,8 +38,8 @@ impl Entry {
             subscribe: self.subscribe,
             plan: self.plan,
             user: self.user,
-            spelling: self.spelling.clone(),
-            values,
+            spelling: Arc::clone(&self.spelling),
+            values: Arc::new(values),
         }
     }
 }
@@ -51,7 +52,7 @@ impl Admitted {
 
     /// Supplies the value of a field that the caller did not state.
     pub fn supply(&mut self, name: &str, value: DynSolValue) {
-        self.values.insert(name.to_owned(), value);
+        Arc::make_mut(&mut self.values).insert(name.into(), value);
     }
 
     /// The value of a field that holds a whole number, exactly.
@@ -77,7 +78,7 @@ impl Admitted {
     /// Every stated field in a form that does not depend on how it was written, for comparing.
     pub(super) fn canonical(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for (name, value) in &self.values {
+        for (name, value) in &*self.values {
             let value = value.abi_encode();
             bytes.extend(name.as_bytes());
             bytes.push(0);
@@ -89,7 +90,7 @@ impl Admitted {
 
     /// Refuses this entry for `code`.
     pub fn refused(&self, code: FailCode) -> Refused {
-        let spelling = self.spelling.clone();
+        let spelling = Arc::clone(&self.spelling);
         let refused = Refused::new(self.subscribe, self.plan, self.user, spelling, code);
         let period = self.whole("period").map(Period::Numbered);
         Refused { period, terms: self.terms(), amount: self.amount(), ..refused }

@@ -3,6 +3,7 @@
 use super::{FailCode, Ineligible, PlanId, Refused, Scalar, Spelling, SubscribeId, UserHash};
 use alloy::primitives::U256;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One element of the request: the caller's statement that a subscription is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct Entry {
     /// The user's record on chain.
     pub user: UserHash,
     /// The entry's spelling as the caller wrote it, echoed in answers.
-    pub spelling: Spelling,
+    pub spelling: Arc<Spelling>,
     /// The amount in token base units, if the entry states a readable one.
     pub amount: Option<U256>,
     /// Every field of the entry by name as the caller wrote it, those above included.
@@ -67,7 +68,7 @@ impl Entry {
             subscribe: SubscribeId(subscribe),
             plan: PlanId(plan),
             user: UserHash(hash),
-            spelling,
+            spelling: Arc::new(spelling),
             amount,
             fields,
         })
@@ -75,7 +76,7 @@ impl Entry {
 
     /// Refuses this entry for `code`.
     pub fn refused(&self, code: FailCode) -> Refused {
-        let spelling = self.spelling.clone();
+        let spelling = Arc::clone(&self.spelling);
         let refused = Refused::new(self.subscribe, self.plan, self.user, spelling, code);
         Refused { amount: self.amount, ..refused }
     }

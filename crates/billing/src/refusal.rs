@@ -2,6 +2,7 @@
 
 use super::{ChargeTerms, Period, PlanId, Spelling, SubscribeId, UserHash};
 use alloy::primitives::{B256, U256};
+use std::sync::Arc;
 use strum::{EnumIter, EnumString, IntoStaticStr};
 
 /// The stable token of a refusal. Declared in order of precedence: of several reasons the first
@@ -156,7 +157,7 @@ pub struct Refused {
     /// Wallet, token and plan version, as far as they are known.
     pub terms: ChargeTerms,
     /// The entry's spelling as the caller wrote it.
-    pub spelling: Spelling,
+    pub spelling: Arc<Spelling>,
     /// The amount that was to be charged, in token base units, if known.
     pub amount: Option<U256>,
     /// Why not.
@@ -176,7 +177,7 @@ impl Refused {
         subscribe: SubscribeId,
         plan: PlanId,
         user: UserHash,
-        spelling: Spelling,
+        spelling: Arc<Spelling>,
         code: FailCode,
     ) -> Self {
         Self {

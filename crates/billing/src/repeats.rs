@@ -22,7 +22,7 @@ pub fn repeat_of(mut order: Order<Admitted>, claims: &[Vec<Claim>]) -> Repeat {
         match match_claims(&entry, claims.get(index).unwrap_or(&none)) {
             None => free.push(entry),
             Some(Ok(by)) => {
-                let (subscribe, spelling) = (entry.subscribe, entry.spelling.subscribe);
+                let (subscribe, spelling) = (entry.subscribe, entry.spelling.subscribe.clone());
                 order.satisfied.push(Satisfied { subscribe, spelling, by });
             }
             Some(Err(refused)) => order.refused.push(*refused),

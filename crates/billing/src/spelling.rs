@@ -3,6 +3,7 @@
 use super::{Family, Ineligible, parse_address};
 use alloy::primitives::{Address, B256, U256};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A JSON value of an entry, with its digits kept: no number passes through a float.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,10 +56,10 @@ impl Scalar {
     }
 }
 
-/// A whole number as the caller wrote it in JSON.
+/// A whole number as the caller wrote it in JSON. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digits {
-    digits: String,
+    digits: Arc<str>,
     quoted: bool,
 }
 
@@ -67,8 +68,8 @@ impl Digits {
     fn read(scalar: &Scalar) -> Option<Self> {
         scalar.to_u256().ok()?;
         match scalar {
-            Scalar::Number(digits) => Some(Self { digits: digits.clone(), quoted: false }),
-            Scalar::Text(digits) => Some(Self { digits: digits.clone(), quoted: true }),
+            Scalar::Number(digits) => Some(Self { digits: digits.as_str().into(), quoted: false }),
+            Scalar::Text(digits) => Some(Self { digits: digits.as_str().into(), quoted: true }),
             Scalar::Bool(_) | Scalar::Nested => None,
         }
     }
@@ -76,12 +77,12 @@ impl Digits {
     /// `number`, as an integer or in quotes like this one.
     #[must_use]
     pub fn like(&self, number: U256) -> Self {
-        Self { digits: number.to_string(), quoted: self.quoted }
+        Self { digits: number.to_string().into(), quoted: self.quoted }
     }
 
     /// As JSON.
     pub fn json(&self) -> String {
-        if self.quoted { format!("\"{}\"", self.digits) } else { self.digits.clone() }
+        if self.quoted { format!("\"{}\"", self.digits) } else { self.digits.as_ref().to_owned() }
     }
 }
 

@@ -105,7 +105,7 @@ impl Profile {
         }
         for need in &self.needs {
             let Some(value) = &need.constant else { continue };
-            let source = match need.name.as_str() {
+            let source = match &*need.name {
                 "planId" => Source::Plan,
                 "amount" => Source::Amount,
                 "tokenAddress" => Source::Token,

@@ -109,7 +109,7 @@ impl Profile {
             let name = name.to_ascii_lowercase();
             ["period", "cycle", "month", "epoch", "round"].iter().any(|word| name.contains(word))
         };
-        let named = self.needs.iter().map(|need| need.name.as_str());
+        let named = self.needs.iter().map(|need| &*need.name);
         named.filter(|name| looks_like(name)).collect()
     }
 
@@ -123,12 +123,12 @@ impl Profile {
     pub fn pins(&self, field: &str) -> bool {
         let told = |need: &Need| need.looked || need.constant.is_some();
         self.call.slots().any(|(_, slot)| slot.name == field)
-            || self.needs.iter().any(|need| need.name == field && told(need))
+            || self.needs.iter().any(|need| &*need.name == field && told(need))
     }
 
     /// The address arguments of the call that nobody but the entry states: who is paid, for one.
     pub fn free_addresses(&self) -> Vec<&str> {
-        let looked = |name: &str| self.needs.iter().any(|need| need.name == name && need.looked);
+        let looked = |name: &str| self.needs.iter().any(|need| &*need.name == name && need.looked);
         let free = |slot: &ArgSlot| {
             slot.kind == AbiKind::Address && slot.source == Source::Field && !looked(&slot.name)
         };

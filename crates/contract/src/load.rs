@@ -358,7 +358,7 @@ impl Loader<'_> {
             }
             let first = found.kinds.first();
             needs.push(Need {
-                name: name.clone(),
+                name: name.as_str().into(),
                 kinds: found.kinds.clone(),
                 looked: found.looked,
                 constant: first.and_then(|kind| self.constant_value(name, *kind)),

@@ -11,11 +11,12 @@ use alloy::primitives::{Address, U256};
 use billing::{
     Admitted, BadField, Charge, Entry, FailCode, Family, Ineligible, Period, Refused, Values,
 };
+use std::sync::Arc;
 
 /// An entry field that the profile reads.
 #[derive(Clone, Debug)]
 pub(super) struct Need {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     /// Every type that it is read as.
     pub(super) kinds: Vec<AbiKind>,
     /// True if the lookup returns the field.
@@ -28,13 +29,15 @@ impl Need {
     /// The field as `entry` states it, in the first of its types; none where it is not stated. It
     /// must be readable in all of them.
     fn read(&self, family: Family, entry: &Entry) -> Result<Option<DynSolValue>, BadField> {
-        if !entry.fields.contains_key(&self.name) {
+        if !entry.fields.contains_key(&*self.name) {
             return Ok(None);
         }
         let read = |kind: &AbiKind| stated(*kind, &self.name, family, entry);
-        let values: Result<Vec<DynSolValue>, Ineligible> = self.kinds.iter().map(read).collect();
-        let values = values.map_err(|problem| bad(&self.name, problem))?;
-        Ok(values.into_iter().next())
+        let mut values = self.kinds.iter().map(read);
+        let first = values.next().transpose();
+        let all =
+            first.and_then(|first| values.try_for_each(|other| other.map(drop)).map(|()| first));
+        all.map_err(|problem| bad(&self.name, problem))
     }
 
     /// Checks that `value` has room in every type that the field is read as.
@@ -115,7 +118,7 @@ impl Profile {
         let mut values = Values::new();
         for need in &self.needs {
             match need.read(self.family, entry)? {
-                Some(value) => drop(values.insert(need.name.clone(), value)),
+                Some(value) => drop(values.insert(Arc::clone(&need.name), value)),
                 None if need.looked || need.constant.is_some() => {}
                 None => return Err(bad(&need.name, Ineligible::Missing)),
             }

@@ -20,7 +20,7 @@ fn stating(who: u8, values: impl IntoIterator<Item = (&'static str, DynSolValue)
         ("planId".to_owned(), Scalar::Number("3".to_owned())),
         ("userHash".to_owned(), Scalar::Text(hex::encode([who; 32]))),
     ]);
-    let values = values.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let values = values.into_iter().map(|(name, value)| (name.into(), value));
     Entry::parse(fields).unwrap().admitted(values.collect::<Values>())
 }
 
