@@ -257,10 +257,11 @@ fn insert_claims(
 ) -> SqlResult<Vec<ClaimPlace>> {
     let items = &proposal.sealed.items;
     let freed = release_expired_guards(conn, scope, items, proposal.chain_time)?;
+    let (mut insert, mut keep) = (NewClaim::inserting(conn)?, NewClaim::keeping_payers(conn)?);
     for (index, item) in items.iter().enumerate() {
         let new = NewClaim { batch, index, scope, item, live: true };
-        new.insert(conn, |insert, claim| insert.queue_expecting(Constraint::Claim, claim))?;
-        new.keep_payer(conn)?;
+        new.bind(|claim| insert.queue_expecting(Constraint::Claim, claim))?;
+        new.keep_payer(&mut keep)?;
     }
     Ok(freed)
 }
@@ -312,20 +313,27 @@ pub(crate) struct NewClaim<'a> {
 }
 
 impl NewClaim<'_> {
-    /// Has `run` insert the claim. If another claim excludes it, no row is inserted.
-    pub(crate) fn insert<T>(
-        &self,
-        conn: &dyn Database,
-        run: impl FnOnce(&mut Statement<'_>, &[&dyn ToSql]) -> SqlResult<T>,
-    ) -> SqlResult<T> {
-        let item = self.item;
-        let mut insert = conn.prepare_cached(
+    /// The statement that inserts a claim. If another claim excludes it, no row is inserted.
+    pub(crate) fn inserting(conn: &dyn Database) -> SqlResult<Statement<'_>> {
+        conn.prepare_cached(
             "INSERT INTO claim (batch, item, scope, subscribe_id, plan_id, user_hash,
                                 period, amount, plan_version, wallet, token, live)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT DO NOTHING",
-        )?;
-        let claim = params![
+        )
+    }
+
+    /// The statement that keeps who pays a claim.
+    pub(crate) fn keeping_payers(conn: &dyn Database) -> SqlResult<Statement<'_>> {
+        conn.prepare_cached(
+            "INSERT INTO payer (wallet, user_hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+        )
+    }
+
+    /// Has the claim's values inserted by `run`.
+    pub(crate) fn bind<T>(&self, run: impl FnOnce(&[&dyn ToSql]) -> SqlResult<T>) -> SqlResult<T> {
+        let item = self.item;
+        run(params![
             self.batch.0,
             self.index,
             self.scope,
@@ -338,15 +346,12 @@ impl NewClaim<'_> {
             item.terms.wallet.as_ref().map(|wallet| wallet.as_slice()),
             item.terms.token.as_ref().map(|token| token.as_slice()),
             self.live
-        ];
-        run(&mut insert, claim)
+        ])
     }
 
     /// Keeps who pays it, where that is known.
-    pub(crate) fn keep_payer(&self, conn: &dyn Database) -> SqlResult<()> {
+    pub(crate) fn keep_payer(&self, keep: &mut Statement<'_>) -> SqlResult<()> {
         let Some(wallet) = self.item.terms.wallet else { return Ok(()) };
-        let sql = "INSERT INTO payer (wallet, user_hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        let pays_for = params![wallet.as_slice(), self.item.key.user.0.as_slice()];
-        conn.prepare_cached(sql)?.queue(pays_for)
+        keep.queue(params![wallet.as_slice(), self.item.key.user.0.as_slice()])
     }
 }

@@ -235,16 +235,17 @@ fn insert_adopted(
     let scope = scopes::of(conn, &origin)?;
     let freed = release_expired_guards(conn, scope, items, tx.landed.block.time)?;
     let mut elsewhere = Vec::new();
+    let (mut inserting, mut keep) = (NewClaim::inserting(conn)?, NewClaim::keeping_payers(conn)?);
     for (index, item) in items.iter().enumerate() {
         let new = |live| NewClaim { batch, index, scope, item, live };
-        let insert = |live| new(live).insert(conn, |insert, claim| insert.execute(claim));
+        let mut insert = |live| new(live).bind(|claim| inserting.execute(claim));
         if insert(true)? == 0 {
             insert(false)?;
             conn.prepare_cached("UPDATE claim SET elsewhere = 1 WHERE batch = ?1 AND item = ?2")?
                 .queue(params![batch.0, index])?;
             elsewhere.push(index);
         }
-        new(true).keep_payer(conn)?;
+        new(true).keep_payer(&mut keep)?;
     }
     let transaction = hex::encode(tx.landed.hash);
     let adopted = history::Accepted {
