@@ -2,8 +2,14 @@
 
 use crate::JournalError;
 use host::disk::{Space, space};
+use parking_lot::Mutex;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Time for which room that was found is not looked for again. The commit fails where there is none.
+const FOUND: Duration = Duration::from_secs(1);
 
 /// A file that is open. Another one may come to stand at its path.
 #[derive(Clone, Debug)]
@@ -27,16 +33,18 @@ impl OpenFile {
 }
 
 /// The room for a journal.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct FreeSpace {
     /// None: a server has a disk of its own, and says so when it is full.
     file: Option<OpenFile>,
     min_free_bytes: u64,
+    /// The last time that there was room.
+    found: Mutex<Option<Instant>>,
 }
 
 impl FreeSpace {
     pub(crate) fn around(file: OpenFile, min_free_bytes: u64) -> Self {
-        Self { file: Some(file), min_free_bytes }
+        Self { file: Some(file), min_free_bytes, found: Mutex::default() }
     }
 
     /// The path of the file. None: the journal is on a server.
@@ -50,12 +58,20 @@ impl FreeSpace {
         if !file.is_in_place() {
             return Err(JournalError::NotInPlace);
         }
+        let mut found = self.found.lock();
+        if found.is_some_and(|found| found.elapsed() < FOUND) {
+            return Ok(());
+        }
+        *found = None;
         match space(&file.path).map_err(|_| JournalError::Lost)? {
             Space::ReadOnly => Err(JournalError::ReadOnly),
             Space::Free(free) if free < self.min_free_bytes => {
                 Err(JournalError::DiskFull { free, wanted: self.min_free_bytes })
             }
-            Space::Free(_) => Ok(()),
+            Space::Free(_) => {
+                *found = Some(Instant::now());
+                Ok(())
+            }
         }
     }
 
