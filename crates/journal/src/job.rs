@@ -55,6 +55,12 @@ pub type Look = Box<dyn FnOnce(&dyn Database) -> JobReply + Send>;
 /// A write that waits for its transaction.
 pub type Write = Box<dyn FnOnce(&dyn Database) -> RanWrite + Send>;
 
+/// The file of a journal, for a look-up that does not wait for its turn.
+pub(crate) trait FileAtRest: fmt::Debug + Send + Sync {
+    /// Has `look` see committed data, unless the thread is at work on the file.
+    fn read(&self, look: &mut dyn FnMut(&dyn Database));
+}
+
 /// The result of serving the jobs that had waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]

@@ -73,6 +73,9 @@ use std::time::Duration;
 use tables::networks::Renamed;
 use tables::{doubts, networks};
 
+/// The most subjects whose claims are looked up on the thread that asks, which other requests need too.
+const SHORT: usize = 32;
+
 /// The handle. Cheap to clone; the threads end when the last handle is dropped.
 #[derive(Clone, Debug)]
 pub struct Journal {
@@ -152,7 +155,9 @@ impl Journal {
         subjects: Vec<Subject>,
     ) -> Result<Vec<Vec<Claim>>, JournalError> {
         let since = self.renamed.since(scope.chain, scope.contract);
-        self.queue.read(move |conn| rows::claims(conn, scope, since, &subjects)).await
+        let short = subjects.len() <= SHORT;
+        let look_up = move |conn: &dyn Database| rows::claims(conn, scope, since, &subjects);
+        if short { self.queue.look_up(look_up).await } else { self.queue.read(look_up).await }
     }
 
     /// THE COMMIT: position, claims, signed bytes and history in one transaction.

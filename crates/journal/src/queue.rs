@@ -1,7 +1,7 @@
 //! The queue in which a handle of the journal puts its work: the thread that does the work answers.
 
 use crate::JournalError;
-use crate::job::{Job, RanWrite};
+use crate::job::{FileAtRest, Job, RanWrite};
 use crate::server_link::ServerLink;
 use crate::sql::{Database, SqlResult};
 use std::sync::Arc;
@@ -13,14 +13,16 @@ pub struct WorkQueue {
     writes: mpsc::Sender<Job>,
     /// To the thread that writes, or to another one with a session of its own on a server.
     reads: mpsc::Sender<Job>,
+    /// The file. None: the journal is on a server.
+    file: Option<Arc<dyn FileAtRest>>,
     /// The way to a server. None: the journal is a file.
     link: Option<Arc<ServerLink>>,
 }
 
 impl WorkQueue {
     /// To the one thread that has a file.
-    pub(crate) fn of_a_file(jobs: mpsc::Sender<Job>) -> Self {
-        Self { reads: jobs.clone(), writes: jobs, link: None }
+    pub(crate) fn of_a_file(jobs: mpsc::Sender<Job>, file: Arc<dyn FileAtRest>) -> Self {
+        Self { reads: jobs.clone(), writes: jobs, file: Some(file), link: None }
     }
 
     /// To the two threads that have sessions on a server.
@@ -29,7 +31,7 @@ impl WorkQueue {
         reads: mpsc::Sender<Job>,
         link: Arc<ServerLink>,
     ) -> Self {
-        Self { writes, reads, link: Some(link) }
+        Self { writes, reads, file: None, link: Some(link) }
     }
 
     pub(crate) async fn read<T: Send + 'static>(
@@ -43,6 +45,23 @@ impl WorkQueue {
         }));
         self.reads.send(job).await.map_err(|_| self.lost())?;
         Ok(told.await.map_err(|_| self.lost())??)
+    }
+
+    /// Answers a short look-up on this thread where the file is at rest, and has the journal's thread answer it
+    /// otherwise.
+    pub(crate) async fn look_up<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&dyn Database) -> SqlResult<T> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let (mut query, mut found) = (Some(query), None);
+        if let Some(file) = &self.file {
+            file.read(&mut |conn| found = query.take().map(|query| query(conn)));
+        }
+        match (found, query) {
+            (Some(found), _) => Ok(found?),
+            (None, Some(query)) => self.read(query).await,
+            (None, None) => Err(self.lost()),
+        }
     }
 
     /// Ends when the write is durable, or did not happen.

@@ -15,7 +15,7 @@ pub use rusqlite::params;
 pub use server::{ServerReply, ServerStatement};
 
 use rusqlite::types::{FromSql, ToSql, Value, ValueRef};
-use rusqlite::{CachedStatement, Connection};
+use rusqlite::{CachedStatement, Connection, Transaction};
 use std::fmt;
 
 /// The result of a statement.
@@ -28,6 +28,12 @@ pub trait Database {
 
     /// A statement for once.
     fn prepare(&self, sql: &str) -> SqlResult<Statement<'_>>;
+
+    /// Has all statements see the tables between the same two commits while the result lives, and a file locked once
+    /// for all of them. None: a transaction is open, or a server has no use for it.
+    fn snapshot(&self) -> SqlResult<Option<Transaction<'_>>> {
+        Ok(None)
+    }
 
     /// Has everything run that was queued, and tells if something of it failed.
     fn flush(&self) -> SqlResult<()>;
@@ -49,6 +55,10 @@ impl Database for Connection {
 
     fn prepare(&self, sql: &str) -> SqlResult<Statement<'_>> {
         Ok(Statement::Once(Self::prepare(self, sql)?))
+    }
+
+    fn snapshot(&self) -> SqlResult<Option<Transaction<'_>>> {
+        Ok(self.is_autocommit().then(|| self.unchecked_transaction()).transpose()?)
     }
 
     /// A file has no queue.

@@ -12,5 +12,6 @@ pub(crate) mod migrations;
 pub(crate) mod moved_file;
 pub(crate) mod open;
 pub(crate) mod schema_check;
+pub(crate) mod shared_file;
 pub(crate) mod start;
 pub(crate) mod writer;

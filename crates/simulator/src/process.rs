@@ -278,7 +278,7 @@ fn open(
 ) -> Result<Journal, OpenError> {
     let disk = Box::new(SimDisk { world: Arc::clone(world), life });
     let (journal, writer) = Journal::with_writer(config, clock::CLOCK, disk)?;
-    broken_journals::mutate(world, writer.connection());
+    writer.change(|conn| broken_journals::mutate(world, conn));
     tasks.spawn(serve(writer, Arc::clone(world), Arc::clone(fence)));
     Ok(journal)
 }

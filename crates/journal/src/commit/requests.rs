@@ -29,7 +29,7 @@ impl Journal {
         request: NamedRequest,
         batches: Vec<BatchId>,
     ) -> Result<RequestStanding, JournalError> {
-        self.queue.read(move |conn| standing(conn, &request, &batches)).await
+        self.queue.look_up(move |conn| standing(conn, &request, &batches)).await
     }
 
     /// Writes down that the answer to a request names `batches`.

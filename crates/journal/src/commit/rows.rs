@@ -53,6 +53,7 @@ pub(crate) fn claims(
     since: i64,
     subjects: &[Subject],
 ) -> SqlResult<Vec<Vec<Claim>>> {
+    let _snapshot = conn.snapshot()?;
     let open = if subjects.iter().any(|subject| subject.period.is_none()) {
         open_claims(conn, scope, i64::MAX)?
     } else if since > 0 {

@@ -15,6 +15,7 @@ use crate::sqlite::files::Files;
 use crate::sqlite::held_file::HeldFile;
 use crate::sqlite::log_at_close::{LogAtClose, when_closed};
 use crate::sqlite::migrations::Migration;
+use crate::sqlite::shared_file::OwnedFile;
 use crate::sqlite::start::Start;
 use crate::sqlite::writer::Writer;
 use crate::sqlite::{file_check, migrations, schema_check};
@@ -61,17 +62,19 @@ impl Journal {
         start.write(&conn, disk.as_ref()).map_err(problem)?;
         let (jobs, work) = mpsc::channel::<Job>(config.queue_length);
         let found = Findings { old_copy, was_closed, left_ms, begun: start.begun() };
+        let tables = TablesAtStart::read(&*conn).map_err(problem)?;
+        let file = OwnedFile::new(conn);
         let journal = Self::of(Opened {
-            queue: WorkQueue::of_a_file(jobs),
+            queue: WorkQueue::of_a_file(jobs, file.for_look_ups()),
             figures: Arc::default(),
             found,
-            tables: TablesAtStart::read(&*conn).map_err(problem)?,
+            tables,
             space: FreeSpace::around(files.open_file(), config.min_free_bytes),
             instance: None,
             clock,
         });
         let (figures, closed) = (Arc::clone(&journal.figures), None);
-        let writer = Writer { conn, jobs: work, figures, start, disk, closed };
+        let writer = Writer { file, jobs: work, figures, start, disk, closed };
         Ok((journal, writer))
     }
 

@@ -8,8 +8,8 @@ use crate::figures::Figures;
 use crate::job::{ClosedSignal, GROUP, Job, RanWrite, Served, Write};
 use crate::sql::SqlResult;
 use crate::sqlite::disk::Disk;
-use crate::sqlite::held_file::HeldFile;
 use crate::sqlite::log_start;
+use crate::sqlite::shared_file::OwnedFile;
 use crate::sqlite::start::Start;
 use rusqlite::Connection;
 use std::fmt;
@@ -20,7 +20,7 @@ use tracing::error;
 
 /// Owns the file of a journal, and does what its handles ask for.
 pub struct Writer {
-    pub(crate) conn: HeldFile,
+    pub(crate) file: OwnedFile,
     pub(crate) jobs: mpsc::Receiver<Job>,
     pub(crate) figures: Arc<Figures>,
     pub(crate) start: Start,
@@ -49,9 +49,11 @@ impl Writer {
         }
     }
 
-    /// The file, for whoever brought the disk that it is on.
-    pub fn connection(&self) -> &Connection {
-        &self.conn
+    /// Changes the file, for whoever brought the disk that it is on.
+    pub fn change(&self, change: impl FnOnce(&Connection)) {
+        if let Some(held) = self.file.lock().begin_work() {
+            change(held);
+        }
     }
 
     /// Waits for work and does it, where the writer has no thread of its own.
@@ -63,51 +65,57 @@ impl Writer {
 
     fn serve(&mut self, count: usize, group: &mut Vec<Job>) -> Served {
         let (mut writes, mut closed) = (Vec::new(), None);
+        let mut file = self.file.lock();
+        let Some(conn) = file.begin_work() else { return Served::Closed };
         for job in group.drain(..) {
             match job {
-                Job::Read(read) => read(&*self.conn)(),
+                Job::Read(read) => read(&**conn)(),
                 Job::Write(write) => writes.push(write),
                 Job::Close(close) => closed = Some(close),
             }
         }
         // A dropped write has changed nothing, and its waiter learns so.
-        if self.start.is_written(&self.conn, self.disk.as_ref()) && !writes.is_empty() {
-            if self.commit(writes) == Served::Unknown {
+        let is_written = self.start.is_written(conn, self.disk.as_ref());
+        if is_written && !writes.is_empty() {
+            if commit(conn, self.disk.as_ref(), &self.figures, writes) == Served::Unknown {
                 return Served::Unknown;
             }
-            self.start.committed(&self.conn);
+            self.start.committed(conn);
         }
-        self.start.catch_up(&self.conn);
+        self.start.catch_up(conn);
         if count > 0 && closed.is_none() {
+            if is_written {
+                file.rest();
+            }
             return Served::Going;
         }
-        self.start.finish(&self.conn);
+        self.start.finish(conn);
         self.closed = closed;
         Served::Closed
     }
+}
 
-    fn commit(&self, writes: Vec<Write>) -> Served {
-        let (conn, disk, begun) = (&*self.conn, self.disk.as_ref(), Instant::now());
-        let Some(ran) = run_in_transaction(conn, writes, disk) else { return Served::Going };
-        let kept = ran.iter().filter(|ran| ran.keep).count();
-        if kept > 0 {
-            let written = Instant::now();
-            if let Err(failure) = disk.commit(conn) {
-                error!(%failure, "COMMIT failed: nobody knows what is on disk. Ending the process; restart it");
-                // A reply that is dropped says that its write did not happen. Nobody may hear that
-                // in the moment before the process ends, so the replies are never dropped.
-                std::mem::forget(ran);
-                return Served::Unknown;
-            }
-            self.figures.committed(begun, written, kept);
-        } else {
-            roll_back(conn);
+fn commit(conn: &Connection, disk: &dyn Disk, figures: &Figures, writes: Vec<Write>) -> Served {
+    let begun = Instant::now();
+    let Some(ran) = run_in_transaction(conn, writes, disk) else { return Served::Going };
+    let kept = ran.iter().filter(|ran| ran.keep).count();
+    if kept > 0 {
+        let written = Instant::now();
+        if let Err(failure) = disk.commit(conn) {
+            error!(%failure, "COMMIT failed: nobody knows what is on disk. Ending the process; restart it");
+            // A reply that is dropped says that its write did not happen. Nobody may hear that
+            // in the moment before the process ends, so the replies are never dropped.
+            std::mem::forget(ran);
+            return Served::Unknown;
         }
-        for RanWrite { reply, .. } in ran {
-            reply();
-        }
-        Served::Going
+        figures.committed(begun, written, kept);
+    } else {
+        roll_back(conn);
     }
+    for RanWrite { reply, .. } in ran {
+        reply();
+    }
+    Served::Going
 }
 
 /// None when the transaction was lost: then nothing of it is on disk, and every waiter hears that
