@@ -1,6 +1,6 @@
 //! The log lines that tell how a batch ended, and its span.
 
-use billing::Item;
+use billing::{Item, Verdict};
 use journal::Settlement;
 use tracing::{Span, error, info, warn};
 
@@ -12,6 +12,26 @@ pub(super) fn tell_end(chain: &str, end: &Settlement, hash: Option<&str>) {
     let result = record.map(|record| record.ending.word());
     let (used, fee) = (record.map(|r| r.used), record.map(|r| r.fee.to_string()));
     let why = record.and_then(|record| record.message.as_deref());
+    match &end.verdict {
+        Verdict::Usurped(_) => warn!(
+            chain,
+            batch,
+            tx.hash = hash,
+            "a transaction that was not signed here took a batch's nonce: the key is used \
+             elsewhere, or the journal was an old copy"
+        ),
+        Verdict::UsedUp(_) => error!(
+            chain,
+            batch,
+            block,
+            "no transaction has a batch's nonce, and the nonce is used: an EIP-7702 authorization? It \
+             is not known whom that let charge; its claims stay until a person says"
+        ),
+        Verdict::Charged(..)
+        | Verdict::Reverted(_)
+        | Verdict::Cancelled(_)
+        | Verdict::Expired(_) => {}
+    }
     if let Some(advice) = record.and_then(|record| record.ending.advice()) {
         warn!(
             chain,

@@ -294,42 +294,27 @@ impl Watcher {
         });
     }
 
-    /// Writes every end down by itself, in one commit where all can be: one that cannot be written
-    /// keeps no other from it, and is tried again after the next look.
+    /// Writes all ends down in one write, or every end by itself if that fails: one that cannot be written keeps no
+    /// other from it, and is tried again after the next look.
     async fn settle(&self, ends: Vec<Settlement>) -> Result<(), LaneError> {
-        let settled = join_all(ends.into_iter().map(|end| self.settle_one(end))).await;
+        if ends.len() > 1 && self.settle_together(ends.clone()).await.is_ok() {
+            return Ok(());
+        }
+        let settled = join_all(ends.into_iter().map(|end| self.settle_together(vec![end]))).await;
         settled.into_iter().collect()
     }
 
-    async fn settle_one(&self, end: Settlement) -> Result<(), LaneError> {
-        self.lane.journal.settle(vec![end.clone()], self.lane.journal.now_ms()).await?;
-        let hash = end.verdict.hash().map(|hash| hash.to_string());
-        match &end.verdict {
-            Verdict::Usurped(_) => warn!(
-                chain = self.chain(),
-                batch = end.batch.0,
-                tx.hash = hash,
-                "a transaction that was not signed here took a batch's nonce: the key is used \
-                 elsewhere, or the journal was an old copy"
-            ),
-            Verdict::UsedUp(block) => error!(
-                chain = self.chain(),
-                batch = end.batch.0,
-                block = block.number,
-                "no transaction has a batch's nonce, and the nonce is used: an EIP-7702 authorization? It \
-                 is not known whom that let charge; its claims stay until a person says"
-            ),
-            Verdict::Charged(..)
-            | Verdict::Reverted(_)
-            | Verdict::Cancelled(_)
-            | Verdict::Expired(_) => {}
-        }
-        end_log::tell_end(self.chain(), &end, hash.as_deref());
-        let ended = self.lane.batches.end(end.batch);
-        if let Some(ended) = ended {
-            end_log::tell_what_was_taken(self.chain(), &end, &ended.slot.items, hash.as_deref());
-            self.lane.counts.lock().ended(&end.verdict, &ended.slot.items);
-            end_log::tell_span(&ended.settlement, &end, hash.as_deref());
+    async fn settle_together(&self, ends: Vec<Settlement>) -> Result<(), LaneError> {
+        self.lane.journal.settle(ends.clone(), self.lane.journal.now_ms()).await?;
+        for end in &ends {
+            let hash = end.verdict.hash().map(|hash| hash.to_string());
+            end_log::tell_end(self.chain(), end, hash.as_deref());
+            let ended = self.lane.batches.end(end.batch);
+            if let Some(ended) = ended {
+                end_log::tell_what_was_taken(self.chain(), end, &ended.slot.items, hash.as_deref());
+                self.lane.counts.lock().ended(&end.verdict, &ended.slot.items);
+                end_log::tell_span(&ended.settlement, end, hash.as_deref());
+            }
         }
         Ok(())
     }
