@@ -55,6 +55,8 @@ use keys::OpenKeys;
 use node::Dial;
 use std::fmt;
 use std::net::SocketAddr;
+use std::{io, thread};
+use tokio::runtime::{Builder, Runtime};
 
 /// Why the Signer did not start.
 #[derive(Debug, thiserror::Error)]
@@ -123,4 +125,11 @@ impl fmt::Debug for Machine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine").field("dial", &self.dial).finish_non_exhaustive()
     }
+}
+
+/// Makes the runtime of a process. Its threads wake one another, mostly in vain: there are two at most. The journal and
+/// the keys have threads of their own.
+pub fn runtime() -> io::Result<Runtime> {
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(2);
+    Builder::new_multi_thread().worker_threads(workers).enable_all().build()
 }

@@ -249,7 +249,7 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
     let sockets = Sockets::handed_over()?;
     let serves = matches!(command, Configured::Serve);
     let lacks = if serves { app::confine(&config) } else { Vec::new() };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = app::runtime()?;
     let traces = config.traces.as_ref().filter(|_| serves);
     let spans = runtime
         .block_on(async { traces.map(|to| SpanSender::new(to, config.outbound)).transpose() })?;
@@ -319,7 +319,7 @@ async fn networks(config: &Config, command: &NetworksCommand) -> Result<String, 
 /// right again.
 fn ask(path: Option<&Path>, command: &operate::RunningCommand) -> Result<ExitCode, Box<dyn Error>> {
     let asking = command.asking(path)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = app::runtime()?;
     let well = runtime.block_on(operate::run(&asking, command, &mut io::stdout()))?;
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
