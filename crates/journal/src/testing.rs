@@ -92,7 +92,7 @@ impl Sealed {
 
 /// The statements that look for claims: by charge, and by subscription.
 pub fn lookups() -> [String; 2] {
-    rows::lookups()
+    rows::LOOKUPS.clone()
 }
 
 /// The question when everything about a lane was last known.

@@ -15,6 +15,7 @@ use billing::{
     UserHash,
 };
 use rusqlite::types::ValueRef;
+use std::sync::LazyLock;
 
 /// The scope in which a claim of one contract on one chain is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +40,11 @@ const HELD: &str = "WHERE batch.id = claim.batch
       AND claim.scope = (SELECT id FROM scope WHERE scope.chain = ?1 AND scope.contract = ?2)
       AND (guard_until_s IS NULL OR guard_until_s > ?3)";
 
-/// Returns the queries for the claims on a charge of a period: by its user and plan, and by its subscription.
-pub(crate) fn lookups() -> [String; 2] {
+/// The queries for the claims on a charge of a period: by its user and plan, and by its subscription.
+pub(crate) static LOOKUPS: LazyLock<[String; 2]> = LazyLock::new(|| {
     ["plan_id = ?5 AND user_hash = ?6", "subscribe_id = ?5"]
         .map(|which| format!("{CLAIM} FROM claim, batch {HELD} AND period = ?4 AND {which}"))
-}
+});
 
 /// The live claims on each subject, in order. Batches before `since` have named periods otherwise: what is open of
 /// them meets every period, and so does what is charged without one, until its guard is over.
@@ -94,9 +95,9 @@ fn looked_up(
     scope: ClaimScope,
     subjects: &[(&Subject, Period)],
 ) -> SqlResult<Vec<Vec<Claim>>> {
-    let [by_key, by_id] = lookups();
-    let mut by_key = conn.prepare_cached(&by_key)?;
-    let mut by_id = conn.prepare_cached(&by_id)?;
+    let [by_key, by_id] = &*LOOKUPS;
+    let mut by_key = conn.prepare_cached(by_key)?;
+    let mut by_id = conn.prepare_cached(by_id)?;
     let (chain, contract) = (scope.chain.0, scope.contract.as_slice());
     let time = scope.chain_time;
     let by_key = by_key.query_each(

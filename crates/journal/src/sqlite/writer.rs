@@ -131,8 +131,11 @@ pub(crate) fn run_in_transaction(
         return None;
     }
     let mut done = Vec::with_capacity(writes.len());
+    // A write that has the transaction for itself is undone with it.
+    let alone = writes.len() == 1;
     for write in writes {
-        match run_in_savepoint(conn, write) {
+        let ran = if alone { run(conn, write) } else { run_in_savepoint(conn, write) };
+        match ran {
             Ok(ran) => done.push(ran),
             Err(failure) => {
                 error!(%failure, "the journal cannot be written; nothing of this group was");
@@ -152,17 +155,19 @@ fn begin(conn: &Connection, disk: &dyn Disk) -> SqlResult<()> {
 
 fn run_in_savepoint(conn: &Connection, write: Write) -> rusqlite::Result<RanWrite> {
     run_cached(conn, "SAVEPOINT write")?;
-    let ran = write(conn);
-    // A full disk or an I/O error can end the whole transaction behind our back; the next
-    // statement would then run outside of one.
-    if conn.is_autocommit() {
-        return Err(rusqlite::Error::InvalidQuery);
-    }
+    let ran = run(conn, write)?;
     if !ran.keep {
         run_cached(conn, "ROLLBACK TO write")?;
     }
     run_cached(conn, "RELEASE write")?;
     Ok(ran)
+}
+
+fn run(conn: &Connection, write: Write) -> rusqlite::Result<RanWrite> {
+    let ran = write(conn);
+    // A full disk or an I/O error can end the whole transaction behind our back; the next
+    // statement would then run outside of one.
+    if conn.is_autocommit() { Err(rusqlite::Error::InvalidQuery) } else { Ok(ran) }
 }
 
 fn run_cached(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
