@@ -95,5 +95,7 @@ fn plain(key: &str) -> String {
 fn near(plain: &str, option: &str) -> bool {
     let option = option.to_ascii_lowercase();
     let slips = if option.len() > 4 { 2 } else { 1 };
-    strsim::osa_distance(plain, &option) <= slips || option == "dryrun" && plain.contains(&option)
+    let slipped = || strsim::osa_distance(plain, &option) <= slips;
+    plain.len().abs_diff(option.len()) <= slips && slipped()
+        || option == "dryrun" && plain.contains(&option)
 }
