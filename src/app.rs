@@ -75,7 +75,7 @@ pub enum StartError {
     Orphans(Orphans),
     /// The webhook cannot be served, or the file of its cursor cannot be read.
     #[error("the webhook, or the file of its cursor beside the journal: {0}")]
-    Webhook(std::io::Error),
+    Webhook(io::Error),
     /// A caller is not usable.
     #[error("callers: {0}")]
     Caller(#[from] CallerError),
@@ -85,7 +85,7 @@ pub enum StartError {
         /// `http.listen` or `http.health_listen`.
         address: SocketAddr,
         /// The system's message.
-        problem: std::io::Error,
+        problem: io::Error,
     },
     /// Callers would wait in a socket that nobody listens to.
     #[error(

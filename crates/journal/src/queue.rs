@@ -13,16 +13,20 @@ pub struct WorkQueue {
     writes: mpsc::Sender<Job>,
     /// To the thread that writes, or to another one with a session of its own on a server.
     reads: mpsc::Sender<Job>,
-    /// The file. None: the journal is on a server.
-    file: Option<Arc<dyn FileAtRest>>,
-    /// The way to a server. None: the journal is a file.
-    link: Option<Arc<ServerLink>>,
+    place: Place,
+}
+
+/// The place of the tables.
+#[derive(Clone, Debug)]
+enum Place {
+    File(Arc<dyn FileAtRest>),
+    Server(Arc<ServerLink>),
 }
 
 impl WorkQueue {
     /// To the one thread that has a file.
     pub(crate) fn of_a_file(jobs: mpsc::Sender<Job>, file: Arc<dyn FileAtRest>) -> Self {
-        Self { reads: jobs.clone(), writes: jobs, file: Some(file), link: None }
+        Self { reads: jobs.clone(), writes: jobs, place: Place::File(file) }
     }
 
     /// To the two threads that have sessions on a server.
@@ -31,7 +35,7 @@ impl WorkQueue {
         reads: mpsc::Sender<Job>,
         link: Arc<ServerLink>,
     ) -> Self {
-        Self { writes, reads, file: None, link: Some(link) }
+        Self { writes, reads, place: Place::Server(link) }
     }
 
     pub(crate) async fn read<T: Send + 'static>(
@@ -54,7 +58,7 @@ impl WorkQueue {
         query: impl FnOnce(&dyn Database) -> SqlResult<T> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (mut query, mut found) = (Some(query), None);
-        if let Some(file) = &self.file {
+        if let Place::File(file) = &self.place {
             file.read(&mut |conn| found = query.take().map(|query| query(conn)));
         }
         match (found, query) {
@@ -104,7 +108,7 @@ impl WorkQueue {
 
     /// Has the threads finish what is in the queue and end.
     pub(crate) async fn close(&self) {
-        let apart = self.link.is_some().then_some(&self.reads);
+        let apart = matches!(self.place, Place::Server(_)).then_some(&self.reads);
         for thread in apart.into_iter().chain([&self.writes]) {
             let (closed, waits) = oneshot::channel();
             if thread.send(Job::Close(closed)).await.is_ok() {
@@ -128,7 +132,10 @@ impl WorkQueue {
     }
 
     fn trouble(&self) -> Option<String> {
-        self.link.as_ref()?.trouble()
+        match &self.place {
+            Place::File(_) => None,
+            Place::Server(link) => link.trouble(),
+        }
     }
 }
 

@@ -34,7 +34,7 @@ struct Bound {
 #[tokio::test]
 async fn a_request_of_one_charge_asks_little_of_the_machine_on_evm() {
     let (family, charges, requests) = (Family::Evm, 1, 50);
-    Bound { family, charges, requests, system_calls: 100, futex: 32, allocations: 940 }
+    Bound { family, charges, requests, system_calls: 75, futex: 13, allocations: 800 }
         .holds()
         .await;
 }
@@ -42,7 +42,7 @@ async fn a_request_of_one_charge_asks_little_of_the_machine_on_evm() {
 #[tokio::test]
 async fn a_request_of_one_charge_asks_little_of_the_machine_on_tron() {
     let (family, charges, requests) = (Family::Tron, 1, 50);
-    Bound { family, charges, requests, system_calls: 105, futex: 34, allocations: 1_080 }
+    Bound { family, charges, requests, system_calls: 82, futex: 14, allocations: 940 }
         .holds()
         .await;
 }
@@ -50,7 +50,7 @@ async fn a_request_of_one_charge_asks_little_of_the_machine_on_tron() {
 #[tokio::test]
 async fn a_request_of_a_hundred_charges_asks_little_of_the_machine() {
     let (family, charges, requests) = (Family::Evm, 100, 3);
-    Bound { family, charges, requests, system_calls: 620, futex: 40, allocations: 15_950 }
+    Bound { family, charges, requests, system_calls: 175, futex: 20, allocations: 7_600 }
         .holds()
         .await;
 }
