@@ -252,7 +252,7 @@ fn past(view: &PastView, checks: &mut PastChecks) -> Option<Doubt> {
     // The holder of the key of an account that bills no more may have moved its coins before the journal was left.
     let owners_affair_ms = if view.only_follows { left_ms } else { 0 };
     let known_ms = known_ms.max(owners_affair_ms);
-    // What the account did before the journal was left is its own history where the journal did not know the lane.
+    // The account's acts before the journal was left are its own history where the journal did not know the lane.
     let known_at_start_ms = view.journal.known_at_start_ms.or(view.journal.left_ms);
     let known_at_start_ms = known_at_start_ms.map(|ms| ms.max(owners_affair_ms));
     if used_ms < known_at_start_ms.unwrap_or(known_ms) {
