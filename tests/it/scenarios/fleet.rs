@@ -232,6 +232,8 @@ async fn a_nonce_that_one_node_invents_neither_closes_the_lane_nor_settles_anyth
     let billing = signer.scheduler.billings(&hash).await;
     assert_eq!(billing.body["data"][0]["state"], "open", "{billing:?}");
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    // A node that has seen a block more than the others is not contradicted before they have seen it.
+    signer.ready().await;
     signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
     town.quiet(&signer).await;
     town.assert_paid(&[1, 1, 0]).await;
