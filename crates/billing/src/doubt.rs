@@ -259,10 +259,10 @@ fn past(view: &PastView, checks: &mut PastChecks) -> Option<Doubt> {
         checks.past = true;
         return None;
     }
-    // Somebody else may have used the account while the process before this one had the journal, and did not see that.
+    // The process before this one may have ended before it saw that somebody else used the account.
     let from_ms = known_at_start_ms.map_or(left_ms, |known_ms| known_ms.min(left_ms));
     let next = match view.since_known {
-        // Nobody had the journal before.
+        // The journal is new: no process had it before this one.
         _ if view.journal.left_ms.is_none() => Doubt::Begin { since_ms: known_ms },
         BlocksSeen::NotRead => Doubt::ReadBlocks { from_ms, until_ms: used_ms },
         BlocksSeen::Read { unknown: true, .. } => Doubt::Begin { since_ms: from_ms },

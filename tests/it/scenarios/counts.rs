@@ -1,5 +1,5 @@
-//! What one request asks of the machine: system calls of the Signer's process, and allocations. These are counts, which
-//! no slow machine moves much, but for those by which threads wake one another. The pages of the journal's log are
+//! The system calls and allocations of one request. A slow machine moves these counts little, but for those of the
+//! threads that wake one another. The pages of the journal's log are
 //! counted in `crates/journal/tests/it/pages.rs`.
 
 #[path = "../../bench/usage.rs"]
