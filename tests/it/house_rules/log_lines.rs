@@ -11,7 +11,7 @@ use syn::visit::{self, Visit};
 /// Where they are explained.
 const DOCUMENT: &str = "docs/log-lines.md";
 
-/// Where attributes are.
+/// The page that names the attributes of spans.
 const TRACING: &str = "docs/tracing.md";
 
 /// A level and a message, with an ellipsis for what is filled in.

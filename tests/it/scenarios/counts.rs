@@ -1,6 +1,5 @@
 //! The system calls and allocations of one request. A slow machine moves these counts little, but for those of the
-//! threads that wake one another. The pages of the journal's log are
-//! counted in `crates/journal/tests/it/pages.rs`.
+//! threads that wake one another. The pages of the journal's log are counted in `crates/journal/tests/it/pages.rs`.
 
 #[path = "../../bench/usage.rs"]
 #[expect(
