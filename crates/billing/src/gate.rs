@@ -43,6 +43,7 @@ impl Gate {
                 | Closed::KeyElsewhere { .. }
                 | Closed::Opaque(_)
                 | Closed::UsedUp { .. }
+                | Closed::UnnamedTaker { .. }
                 | Closed::NotFinal { .. }
                 | Closed::UsedLater => false,
             },
@@ -59,7 +60,8 @@ impl Gate {
                 | Closed::InPools { .. }
                 | Closed::KeyElsewhere { .. }
                 | Closed::Opaque(_)
-                | Closed::UsedUp { .. } => true,
+                | Closed::UsedUp { .. }
+                | Closed::UnnamedTaker { .. } => true,
                 Closed::OpenBatchesFirst
                 | Closed::Reading { .. }
                 | Closed::NotFinal { .. }
@@ -142,6 +144,9 @@ pub struct LaneView {
     pub learnt: bool,
     /// A transaction that may have charged somebody, of which it cannot be told whom.
     pub opaque: Option<B256>,
+    /// The place of an open batch that a transaction has which no node names for good. The transaction may be another
+    /// one's, and have charged anybody.
+    pub unnamed_taker: Option<u64>,
     /// A place that no transaction took, and that is used all the same, of which no person has said whom
     /// that let charge.
     pub used_up: Option<u64>,
@@ -212,6 +217,9 @@ fn by_nonces(lane: &LaneView, nonces: NonceView) -> Ruling {
     }
     if nonces.mined.max(nonces.finalized) > lane.next {
         return Ruling::Closed(ahead);
+    }
+    if let Some(position) = lane.unnamed_taker {
+        return Ruling::Closed(Closed::UnnamedTaker { signer: lane.signer, position });
     }
     if lane.in_doubt && lane.undecided > 0 {
         return Ruling::Closed(Closed::OpenBatchesFirst);

@@ -11,7 +11,7 @@ use super::past_check::PastCheck;
 use super::role::Role;
 use super::runway::Runway;
 use super::signing_queue::SigningQueue;
-use billing::{Attempt, BatchId, Closed, Gate, Rules, Slot, spell_address};
+use billing::{Attempt, BatchId, Closed, Gate, NonceView, Rules, Slot, spell_address};
 use chain::{Chain, ChainError, Delivery, HeadExtent, HeadView, Unready};
 use journal::{Durable, Journal, JournalError, LaneId, LaneState, Origin};
 use parking_lot::Mutex;
@@ -210,6 +210,12 @@ impl Lane {
         if others_known { rules } else { rules.until_other_accounts_are_known() }
     }
 
+    /// Returns the place of an open batch that a transaction may have which no node names for good; none where no nonces
+    /// are counted.
+    pub(super) fn unnamed_taker(&self, nonces: Option<NonceView>) -> Option<u64> {
+        self.batches.unnamed_taker(nonces?.mined)
+    }
+
     /// Returns true if there is nothing to tell of the lane: its account has nothing left to do, and has done
     /// nothing that the journal does not know.
     pub fn rests(&self) -> bool {
@@ -304,8 +310,10 @@ impl Lane {
         self.counts.lock().accepted_ms = past.accepted_ms;
         self.chain.restore_state(past, &open);
         for slot in open {
-            self.follow(slot);
+            self.queue.advance_to(slot.position.saturating_add(1));
+            self.batches.resume(&Arc::new(slot));
         }
+        self.looks.stir();
         Ok(())
     }
 }

@@ -107,6 +107,7 @@ impl NotReady {
             | Closed::InPools { .. }
             | Closed::Opaque(_)
             | Closed::UsedUp { .. }
+            | Closed::UnnamedTaker { .. }
             | Closed::UsedLater => Some(Self::UnknownTransactions),
             Closed::KeyElsewhere { .. } => Some(Self::KeyElsewhere),
             Closed::NotFinal { .. } => Some(Self::Finality),

@@ -32,6 +32,9 @@ pub(super) struct OpenBatch {
     pub(super) held_up: Option<HeldUp>,
     /// True if the batch was in a block when it was last seen.
     pub(super) in_block: bool,
+    /// True if a transaction may have the batch's place that no node names for good: of a batch that was resumed, until
+    /// the first look at it.
+    pub(super) hides_taker: bool,
     /// Why the last try to sign another attempt failed, if it did.
     pub(super) unsigned: Option<SigningFailure>,
     /// True if a person was called already.
@@ -93,6 +96,14 @@ impl OpenBatches {
         self.batches.lock().values().any(|one| !one.in_block)
     }
 
+    /// Returns the first place below `mined`, the number of the account's transactions in blocks, which a transaction
+    /// may have that no node names for good.
+    pub(super) fn unnamed_taker(&self, mined: u64) -> Option<u64> {
+        let batches = self.batches.lock();
+        let hiding = batches.values().filter(|one| one.hides_taker);
+        hiding.map(|one| one.slot.position).filter(|position| *position < mined).min()
+    }
+
     /// Returns true if there are batches, and each is in a block or was offered less than `while_young` ago: none is
     /// signed again for the prices and coins that a look tells of.
     pub(super) fn only_wait(&self, while_young: Duration) -> bool {
@@ -108,6 +119,12 @@ impl OpenBatches {
         attempts.map(|attempt| attempt.get().signed.hash).collect()
     }
 
+    /// Follows a batch of an earlier process from now on.
+    pub(super) fn resume(&self, slot: &Arc<Slot<Durable<Attempt>>>) {
+        self.follow(slot);
+        self.note(slot.batch, |batch| batch.hides_taker = true);
+    }
+
     /// Follows a batch from now on, or its newest attempt.
     pub(super) fn follow(&self, slot: &Arc<Slot<Durable<Attempt>>>) {
         let mut batches = self.batches.lock();
@@ -119,6 +136,7 @@ impl OpenBatches {
             rejection: None,
             held_up: None,
             in_block: false,
+            hides_taker: false,
             unsigned: None,
             alarmed: false,
             settlement: known.map_or_else(settlement, |known| known.settlement),

@@ -52,6 +52,7 @@ pub(super) async fn open(lane: &Lane, pulse: HeadView) -> Result<(), LaneError> 
         pools: PoolView::NotAsked,
         learnt: false,
         opaque: None,
+        unnamed_taker: lane.unnamed_taker(nonces),
         used_up: lane.journal.lane(lane.id()).used_up().await?,
     };
     let (mut in_blocks, mut read) = (Vec::new(), None);

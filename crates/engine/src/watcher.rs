@@ -107,8 +107,14 @@ impl Watcher {
     async fn tick(&self, extent: HeadExtent) -> Result<(), LaneError> {
         let pulse = self.lane.chain.poll_head(extent).await?;
         // A lane that cannot be opened takes nothing new; what is open is followed all the same.
-        let opened = open(&self.lane, pulse).await;
+        let unnamed = || self.lane.unnamed_taker(pulse.nonces);
+        let ruled_for = unnamed();
+        let mut opened = open(&self.lane, pulse).await;
         let followed = self.follow().await;
+        // A lane that takes new work does so no longer than this look, and a start waits for no second one.
+        if unnamed() != ruled_for {
+            opened = open(&self.lane, pulse).await;
+        }
         self.lane.looked.notify_waiters();
         followed?;
         opened
@@ -291,6 +297,7 @@ impl Watcher {
         self.lane.batches.note(seen.slot.batch, |batch| {
             batch.held_up = why;
             batch.in_block = sighting.in_block().unwrap_or(batch.in_block);
+            batch.hides_taker = sighting.hides_taker().unwrap_or(batch.hides_taker);
         });
     }
 

@@ -53,7 +53,15 @@ pub(crate) fn is_needed(world: &World) -> bool {
 }
 
 /// Imports what the journal has forgotten, on the simulated disk: between two processes, as one of its own.
-pub(crate) async fn import(world: &Shared, config: &Config, callers: &Callers) {
+///
+/// # Errors
+///
+/// The law that is broken if the file is refused for good.
+pub(crate) async fn import(
+    world: &Shared,
+    config: &Config,
+    callers: &Callers,
+) -> Result<(), String> {
     let opened = opened(world, config, "claims imported");
     let (journal, tasks) = opened.expect("the journal is whole");
     let exported = journal.export_claims().await.expect("the journal is read");
@@ -70,12 +78,14 @@ pub(crate) async fn import(world: &Shared, config: &Config, callers: &Callers) {
         lines.fold(networks, |text, landed| format!("{text}\n{}", line(&world, callers, &landed)))
     };
     let (by, why) = ("a person".to_owned(), "the books say so".to_owned());
-    if let Err(problem) = journal.import_claims(text, by, why).await {
-        world.lock().broken.get_or_insert(format!("I3: what was forgotten is refused: {problem}"));
-    }
+    let imported = journal.import_claims(text.clone(), by, why).await;
     drop(journal);
     tasks.close();
     tasks.wait().await;
+    imported.map(drop).map_err(|problem| {
+        world.lock().log.lines.extend(text.lines().map(str::to_owned));
+        format!("I3: what was forgotten is refused: {problem}")
+    })
 }
 
 /// The journal, as a command has it between two processes; and whatever works on it.

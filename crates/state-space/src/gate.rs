@@ -8,8 +8,8 @@ use billing::{AccountView, Closed, Gate, LaneView, NonceView, PoolView, PoolsAsk
 use chain::evm::conclude::{NonceFate, conclude};
 
 impl Signer<'_> {
-    /// Brings the gate to where it belongs after a look.
-    pub(crate) fn rule_gate(&mut self) {
+    /// Brings the gate to where it belongs after a look, which found the taker of this place hidden.
+    pub(crate) fn rule_gate(&mut self, unnamed_taker: Option<u64>) {
         let Some((mined, finalized)) = self.agreed_counts() else { return };
         let mut view = LaneView {
             signer: Address::ZERO,
@@ -21,6 +21,7 @@ impl Signer<'_> {
             pools: PoolView::NotAsked,
             learnt: false,
             opaque: None,
+            unnamed_taker,
             used_up: self.world.journal.used_up.map(u64::from),
         };
         loop {

@@ -80,9 +80,13 @@ impl Signer<'_> {
 
     /// Looks at the chain for every open batch, and then for the lane.
     pub(crate) fn look(&mut self, mood: Mood) {
+        let mut unnamed_taker = None;
         for at in self.world.journal.open().collect::<Vec<_>>() {
             let Some(batch) = self.world.journal.batches.get(at).cloned() else { continue };
             let sighting = self.sight(&batch);
+            if sighting.hides_taker() == Some(true) && unnamed_taker.is_none() {
+                unnamed_taker = Some(u64::from(batch.position));
+            }
             let step = next_step(
                 &slot(at, &batch, &self.world.txs),
                 sighting,
@@ -91,7 +95,7 @@ impl Signer<'_> {
             );
             self.carry_out(at, step);
         }
-        self.rule_gate();
+        self.rule_gate(unnamed_taker);
     }
 
     fn sight(&self, batch: &Batch) -> Sighting {

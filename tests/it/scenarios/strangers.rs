@@ -4,6 +4,7 @@
 use super::lanes::{change_key, introduce_the_new_key};
 use crate::world::anvil::Family;
 use crate::world::contracts::AnyToken;
+use crate::world::lies::nothing;
 use crate::world::patience::eventually;
 use crate::world::proxy::Act;
 use crate::world::signer::{Installation, Signer};
@@ -136,6 +137,38 @@ async fn a_place_that_another_signer_took_for_the_same_person_is_one_payment() {
     signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.quiet(&signer).await;
     town.assert_paid(&[1, 1, 1]).await;
+}
+
+/// The stranger has the place of an open batch, and nodes do not show what the stranger did: that may have charged
+/// anybody.
+#[tokio::test]
+async fn nothing_new_is_signed_while_no_node_names_the_transaction_that_took_a_place() {
+    let town = Town::on_request(Family::Evm).await;
+    let elsewhere = another(&town);
+    let (signer, other) = (town.signer().await, elsewhere.start().await);
+    town.proxy.fault("eth_sendRawTransaction", Act::Refuse("not now"));
+    town.proxy.fault("eth_getTransactionReceipt", Act::Rewrite(nothing));
+    town.proxy.tells_no_block();
+    let ours = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    let theirs = other.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    town.quiet(&other).await;
+    eventually("the lane is closed", async || lane(&signer).await != "ok").await;
+    let reason = lane(&signer).await;
+    assert!(reason.contains("the nonce 0 of the account"), "{reason}");
+    let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
+    assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
+    signer.kill();
+    let signer = town.signer().await;
+    let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
+    assert_eq!((refused.status, refused.code()), (503, 0), "a start knows no more: {refused:?}");
+    town.proxy.heal();
+    assert_eq!(town.settled(&signer, &ours).await["state"], "usurped");
+    opens(&town, &signer).await;
+    let again = signer.scheduler.bill(&json!(town.entries([1]))).await;
+    assert_eq!(again.tx_hash(), theirs, "{again:?}");
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 1, 0]).await;
 }
 
 /// The stranger takes the place of one batch and charges what the next one holds: that one is cancelled, and

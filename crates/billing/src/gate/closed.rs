@@ -50,6 +50,13 @@ pub enum Closed {
         /// The place.
         position: u64,
     },
+    /// A transaction that no node names for good has the place of an open batch.
+    UnnamedTaker {
+        /// The account.
+        signer: Address,
+        /// The place.
+        position: u64,
+    },
     /// A new lane waits until everything that the account has sent is final.
     NotFinal {
         /// The account.
@@ -136,6 +143,12 @@ impl fmt::Display for Closed {
                  EIP-7702 authorization that was signed with its key? Nobody can tell whom that let \
                  charge: the lane stays closed until a person says, with `claims import`, or with \
                  `resolve` for each subscription of the billing that had the nonce"
+            ),
+            Self::UnnamedTaker { signer, position } => write!(
+                f,
+                "the nonce {position} of the account {signer} is used, and its nodes do not tell yet by \
+                 which transaction, or whom that charged: `heldUp` of the billing tells why. Use nodes with \
+                 history, or say with `claims import` whom it charged"
             ),
             Self::NotFinal { signer } => write!(
                 f,

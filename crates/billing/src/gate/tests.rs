@@ -14,6 +14,7 @@ fn lane(mined: u64, finalized: u64, next: u64) -> LaneView {
         pools: PoolView::NotAsked,
         learnt: false,
         opaque: None,
+        unnamed_taker: None,
         used_up: None,
     }
 }
@@ -64,6 +65,19 @@ fn a_place_that_no_transaction_took_keeps_the_lane_closed_until_a_person_has_sai
     let told = why.to_string();
     assert!(told.contains("has the nonce 6") && told.contains("EIP-7702"), "{told}");
     assert!(!Gate::Closed(why).knows_all());
+}
+
+#[test]
+fn a_taker_that_no_node_names_keeps_the_lane_closed_where_nonces_count() {
+    let why = Closed::UnnamedTaker { signer: SIGNER, position: 6 };
+    for gate in [Gate::Opening, Gate::Open, closed()] {
+        let lane = LaneView { gate, undecided: 1, unnamed_taker: Some(6), ..lane(7, 7, 7) };
+        assert_eq!(rule(&lane), Ruling::Closed(why.clone()));
+        let by_blocks = LaneView { account: AccountView::Blocks(None), ..lane };
+        assert_eq!(rule(&by_blocks), Ruling::Open, "a place is the journal's alone there");
+    }
+    assert!(why.to_string().contains("the nonce 6"), "{why}");
+    assert!(!Gate::Closed(why.clone()).knows_all() && Gate::Closed(why).tells_of_unknown());
 }
 
 #[test]
@@ -160,9 +174,10 @@ fn any_account() -> impl Strategy<Value = AccountView> {
 fn any_lane() -> impl Strategy<Value = LaneView> {
     let known = (any_gate(), 0..9_u64, any::<bool>(), 0..3_usize, any::<bool>());
     let pools = proptest::option::of(0..12_u64);
-    let used_up = proptest::option::weighted(0.1, 0..9_u64);
-    (known, any_account(), pools, any::<Option<[u8; 32]>>(), used_up).prop_map(
-        |((gate, next, in_doubt, undecided, learnt), account, pools, opaque, used_up)| LaneView {
+    let places = proptest::option::weighted(0.1, 0..9_u64);
+    let places = (places.clone(), places);
+    (known, any_account(), pools, any::<Option<[u8; 32]>>(), places).prop_map(
+        |((gate, next, in_doubt, undecided, learnt), account, pools, opaque, places)| LaneView {
             signer: SIGNER,
             gate,
             next,
@@ -172,7 +187,8 @@ fn any_lane() -> impl Strategy<Value = LaneView> {
             pools: pools.map_or(PoolView::NotAsked, |count| PoolView::Count(count, vec![])),
             learnt,
             opaque: opaque.map(B256::from),
-            used_up,
+            unnamed_taker: places.0,
+            used_up: places.1,
         },
     )
 }
@@ -185,7 +201,9 @@ proptest! {
         }
         prop_assert!(lane.opaque.is_none() && lane.used_up.is_none());
         match lane.account {
-            AccountView::Nonces(nonces) => prop_assert!(nonces.mined <= lane.next),
+            AccountView::Nonces(nonces) => {
+                prop_assert!(nonces.mined <= lane.next && lane.unnamed_taker.is_none());
+            }
             AccountView::Blocks(Some(read)) => prop_assert!(read.complete || !lane.in_doubt),
             AccountView::Blocks(None) => prop_assert!(!lane.in_doubt),
         }

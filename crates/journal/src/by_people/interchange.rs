@@ -364,8 +364,8 @@ fn take(
         )?;
     } else {
         let problem = format!(
-            "another transaction has the nonce {position} in this journal, and no start of the Signer has \
-             seen that this one took it"
+            "a billing of this journal has the nonce {position}, and the Signer has not seen yet that another \
+             transaction took it: start the Signer, and import the file again when /health/ready tells of it"
         );
         return Err(at(number, problem));
     }
