@@ -3,6 +3,7 @@
 
 mod background;
 mod boot;
+pub mod certificate;
 pub mod charges;
 pub mod check;
 pub mod claims;
@@ -20,6 +21,7 @@ pub mod journal_place;
 mod keyring;
 pub mod keystores;
 mod lanes;
+pub mod ledger_commands;
 mod ledger_lines;
 mod limits;
 pub mod networks;

@@ -3,6 +3,7 @@
 mod answer;
 mod bill;
 mod budgets;
+mod certificate;
 mod charges;
 mod control;
 mod events;
@@ -220,6 +221,7 @@ fn for_callers(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
     router
         .route("/PayTool/billings/{id}", get(status::billings))
         .route("/PayTool/charges", get(charges::charges))
+        .route("/PayTool/charges/{id}/certificate", get(certificate::certificate))
         .route("/PayTool/events", get(events::events))
         .route("/PayTool/control", get(control::show))
         .route("/PayTool/control/pause", post(control::pause))

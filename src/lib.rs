@@ -8,5 +8,6 @@
 
 pub mod app;
 pub mod auth;
+pub mod certificates;
 pub mod http;
 pub mod telemetry;

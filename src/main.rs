@@ -7,9 +7,9 @@ use config::{Config, ConfigErrors, DatabaseUrl};
 use journal::{HistoryHead, Renaming, mark_shares_the_disk};
 use key_stores::KeyStores;
 use keys::SplitKeys;
+use merchant_signer::app::ledger_commands::LedgerCommand;
 use merchant_signer::app::{
-    self, Machine, Sockets, charges, check, claims, copies, export, first, journal_place,
-    keystores, operate, totals,
+    self, Machine, Sockets, check, claims, copies, first, journal_place, keystores, operate,
 };
 use merchant_signer::telemetry::{self, SpanSender};
 use node::Http;
@@ -109,14 +109,8 @@ enum Configured {
     /// The journal as a whole.
     #[command(subcommand)]
     Journal(copies::JournalCommand),
-    /// Write every charge and every refusal, oldest first; of a range what its blocks decided, which is what
-    /// `totals` sums up. A running Signer is asked in the name of a caller that sees all.
-    Export(export::ExportCommand),
-    /// Say what became of the charges of a subscription, a user or a wallet, newest first.
-    Charges(charges::ChargesCommand),
-    /// Write the sums by day, chain and token of what blocks of a range decided; with --prove beside what the
-    /// chain's own transfers say, and fail where they differ.
-    Totals(totals::TotalsCommand),
+    #[command(flatten)]
+    Ledger(LedgerCommand),
     #[command(flatten)]
     Running(operate::RunningCommand),
 }
@@ -172,7 +166,7 @@ impl Command {
             Self::Configured(
                 Configured::Check { .. }
                     | Configured::Audit { .. }
-                    | Configured::Totals(_)
+                    | Configured::Ledger(LedgerCommand::Totals(_))
                     | Configured::Running(Status { .. })
             )
         )
@@ -284,14 +278,10 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
         Configured::Claims(ClaimsCommand::Import { file, why }) => {
             say(&runtime.block_on(claims::import(&config.journal, file, why))?)?;
         }
-        Configured::Export(asked) => runtime.block_on(export::run(&config, asked))?,
-        Configured::Charges(asked) => {
-            runtime.block_on(charges::run(&config, asked, &mut io::stdout()))?;
-        }
-        Configured::Totals(asked) => {
+        Configured::Ledger(asked) => {
             let dial = Http::new(config.outbound);
-            let same = runtime.block_on(totals::run(&config, asked, &dial, &mut io::stdout()))?;
-            return Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            let well = runtime.block_on(asked.carry_out(&config, &dial, &mut io::stdout()))?;
+            return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Configured::Journal(command) => say(&copies::carry_out(&config.journal, command)?)?,
         Configured::Copies(command) => say(&copies::run(&config, command)?)?,

@@ -3,6 +3,7 @@
 use super::budgets::{CallerBudget, UsedUp};
 use super::wire::Malformed;
 use crate::auth::AuthError;
+use crate::certificates::NoCertificate;
 use axum::http::StatusCode;
 use billing::{Family, NotAdmitted, PlanId, PlatformChainId};
 use door::NotRead;
@@ -52,6 +53,8 @@ pub(super) enum Rejection {
         "after is a place that is not known here: {0}. Begin without it, and leave out what you know"
     )]
     LostPlace(String),
+    #[error("{0}")]
+    NoCertificate(NoCertificate),
     /// The ledger cannot be read.
     #[error(transparent)]
     Unread(LedgerError),
@@ -132,6 +135,15 @@ impl Rejection {
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::UsedUp(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::AnsweredBefore | Self::OtherPause(_) | Self::LostPlace(_) => StatusCode::CONFLICT,
+            Self::NoCertificate(why) => match why {
+                NoCertificate::Unknown | NoCertificate::NoChain => StatusCode::NOT_FOUND,
+                NoCertificate::NotCharged(_) | NoCertificate::Contradicted(_) => {
+                    StatusCode::CONFLICT
+                }
+                NoCertificate::Journal(_) | NoCertificate::NotShown(_) => {
+                    StatusCode::SERVICE_UNAVAILABLE
+                }
+            },
             Self::StillJudged | Self::StandsBy(_) | Self::Unread(_) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }

@@ -23,6 +23,7 @@ mod beginning;
 mod bombs;
 mod bulkheads;
 mod callers;
+mod certificates;
 mod changes;
 mod clouds;
 mod copies;

@@ -27,6 +27,7 @@ mod l1_fee;
 mod milestones;
 mod node_look;
 mod nonces;
+mod on_record;
 mod outcomes;
 mod reader;
 mod reads;
@@ -38,14 +39,15 @@ mod testimony;
 mod tracker;
 mod wire;
 
+pub(super) use on_record::{block_of, on_record};
+
 use super::account::verify_chain_ids;
+use super::block_on_record::{BlockOnRecord, NotShown};
 use super::confirm::can_be_looked_up;
 use super::disputes::Disputes;
-use super::moved::RecordOfNode;
 use super::{
     AccountHistory, Chain, ChainBase, ChainError, Delivery, Draft, Estimate, Finding, HeadExtent,
-    HeadView, NotConnected, Preflight, ProofMode, Requests, SigningAccount, TokenUnits, TxOnRecord,
-    Vitals,
+    HeadView, NotConnected, Preflight, ProofMode, Requests, SigningAccount, TokenUnits, Vitals,
 };
 use ::node::{self as nodes, Dial, Fleet, FleetRules, JsonRpc, RealChain};
 use access::Access;
@@ -85,16 +87,6 @@ pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, node
     let (timeout, a_day) = (config.rpc_timeout, config.max_requests_per_day);
     let rules = FleetRules { chain, timeout, passing, a_day, seed };
     Fleet::dial(dial, &config.rpc, &config.send_only, rules)
-}
-
-/// Returns a node's word on the record of a transaction; none if the node does not answer.
-pub(super) async fn on_record(rpc: evm_node::EvmAsker<'_>, hash: B256) -> Option<RecordOfNode> {
-    let Some(found) = evm_node::receipt(rpc, hash).await.ok()? else {
-        return Some(RecordOfNode::Missing);
-    };
-    let (block, of) = (found.block_number(), found.block_hash);
-    let record = TxOnRecord { block, of, logs: found.logs };
-    (found.transaction_hash == hash).then_some(RecordOfNode::Found(record))
 }
 
 /// One account on one EVM chain, put together from parts that each own their state.
@@ -199,6 +191,10 @@ impl Chain for EvmChain {
 
     fn history(&self) -> AccountHistory<'_> {
         AccountHistory::Nonces(&self.history)
+    }
+
+    async fn block_of(&self, transaction: B256) -> Result<BlockOnRecord, NotShown> {
+        block_of(&self.access.fleet, transaction).await
     }
 
     fn max_in_flight(&self) -> u64 {

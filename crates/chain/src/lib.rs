@@ -2,6 +2,7 @@
 
 mod account;
 mod base;
+mod block_on_record;
 mod commitments;
 mod confirm;
 mod disputes;
@@ -26,6 +27,7 @@ mod vitals;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
 pub use base::ChainBase;
+pub use block_on_record::{BlockOnRecord, NotShown, SolidBlock};
 pub use disputes::LastingDispute;
 pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswered};
 pub use history::{
@@ -43,7 +45,7 @@ pub use signing::{SealError, SealFault};
 pub use units::TokenUnits;
 pub use vitals::{FreeResources, Headroom, Vitals};
 
-use alloy::primitives::{Address, U256};
+use alloy::primitives::{Address, B256, U256};
 use async_trait::async_trait;
 use billing::{
     Admitted, Attempt, AttemptKind, Charge, Checked, Family, NodeRejection, NonceView,
@@ -242,6 +244,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Restores what an earlier process knew, once at the start: how the account's batches ended lately, the
     /// profiles that batches were signed by, and the open batches, whose money is committed.
     fn restore_state(&self, past: Past, open: &[Slot<Durable<Attempt>>]);
+
+    /// Returns the block of a transaction that was decided, from the first node that shows it.
+    async fn block_of(&self, transaction: B256) -> Result<BlockOnRecord, NotShown>;
 
     /// Returns the findings of `check`: everything that a billing needs of the chain.
     async fn inspect(&self) -> Vec<Finding>;

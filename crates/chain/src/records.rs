@@ -1,6 +1,8 @@
-//! The nodes' records of transactions that were decided long ago, to hold the ledger against.
+//! The nodes' records of transactions that were decided long ago, to hold the ledger against, and the blocks that prove
+//! them to others.
 
-use super::moved::{RecordOfNode, TxOnRecord};
+use super::block_on_record::{BlockOnRecord, NotShown};
+use super::moved::TxOnRecord;
 use super::{evm, tron};
 use ::node::{Dial, Fleet, JsonRpc, NoAgreement};
 use alloy::primitives::B256;
@@ -36,15 +38,17 @@ impl Records {
     /// The record of a transaction that as many providers as have to agree tell alike: two, where two are
     /// configured. None where they say that they have none.
     pub async fn on_record(&self, transaction: B256) -> Result<Option<TxOnRecord>, NoAgreement> {
-        const ABOUT: &str = "the record of a transaction";
-        let agreed = match self {
-            Self::Evm(fleet) => {
-                fleet.agreed(ABOUT, |id| evm::on_record(fleet.only(id), transaction)).await
-            }
-            Self::Tvm(fleet) => {
-                fleet.agreed(ABOUT, |id| tron::on_record(fleet, id, transaction)).await
-            }
-        };
-        agreed.map(RecordOfNode::found)
+        match self {
+            Self::Evm(fleet) => evm::on_record(fleet, transaction).await,
+            Self::Tvm(fleet) => tron::on_record(fleet, transaction).await,
+        }
+    }
+
+    /// The block of a transaction on record, from the first node that shows it whole.
+    pub async fn block_of(&self, transaction: B256) -> Result<BlockOnRecord, NotShown> {
+        match self {
+            Self::Evm(fleet) => evm::block_of(fleet, transaction).await,
+            Self::Tvm(fleet) => tron::block_of(fleet, transaction).await,
+        }
     }
 }

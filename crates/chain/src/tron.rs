@@ -21,6 +21,7 @@ mod horizon;
 mod inspect;
 mod node_facts;
 mod node_look;
+mod on_record;
 mod reading;
 mod resources;
 mod revocable;
@@ -34,19 +35,21 @@ mod tracker;
 mod tracks;
 mod tx_record;
 
+pub(super) use on_record::{block_of, on_record};
+
 use super::account::verify_chain_ids;
+use super::block_on_record::{BlockOnRecord, NotShown};
 use super::confirm::can_be_looked_up;
 use super::disputes::Disputes;
 use super::head::HeadLook as _;
-use super::moved::RecordOfNode;
 use super::{
     AccountHistory, Chain, ChainBase, ChainError, Delivery, Draft, Estimate, Finding, HeadExtent,
-    HeadView, NotConnected, Preflight, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
+    HeadView, NotConnected, Preflight, Requests, SigningAccount, TokenUnits, Vitals,
 };
-use ::node::{Fleet, NodeId, RealChain};
+use ::node::{Fleet, RealChain};
 use access::Access;
 use account_scan::AccountScan;
-use alloy::primitives::{Address, B256, U256};
+use alloy::primitives::{Address, B256};
 use async_trait::async_trait;
 use batch_reads::BatchReads;
 use billing::{Admitted, Attempt, AttemptKind, Charge, Sighting, SigningHalt, Slot};
@@ -64,7 +67,7 @@ use spending::Spending;
 use std::sync::Arc;
 use throttle::Throttle;
 use tracker::Tracker;
-use tron_node::{Api, BlockReader, Endpoints, Finality, Side, SolidBlocks};
+use tron_node::{BlockReader, Endpoints, Finality, SolidBlocks};
 
 /// The access to a TRON chain, and its configuration.
 #[derive(Clone, Debug)]
@@ -82,20 +85,6 @@ impl TronParts {
     pub fn new(fleet: Arc<Fleet<Endpoints>>, config: Arc<TvmConfig>) -> Self {
         Self { fleet, config, burnings: Arc::default() }
     }
-}
-
-/// Returns a node's word on the record of a transaction in an irrevocable block; none if the node does not answer.
-pub(super) async fn on_record(
-    fleet: &Fleet<Endpoints>,
-    node: NodeId,
-    id: B256,
-) -> Option<RecordOfNode> {
-    let Some(found) = Api::of(fleet, node).info(Side::Solidity, id).await.ok()? else {
-        return Some(RecordOfNode::Missing);
-    };
-    let of = B256::from(U256::from(found.block_time_ms));
-    let record = TxOnRecord { block: found.block, of, logs: found.logs };
-    Some(RecordOfNode::Found(record))
 }
 
 /// One account on one TRON chain, put together from parts that each own their state.
@@ -211,6 +200,10 @@ impl Chain for TronChain {
 
     fn history(&self) -> AccountHistory<'_> {
         AccountHistory::Blocks(&self.scan)
+    }
+
+    async fn block_of(&self, transaction: B256) -> Result<BlockOnRecord, NotShown> {
+        block_of(&self.access.fleet, transaction).await
     }
 
     fn head_unready(&self) -> Option<ChainError> {

@@ -55,6 +55,16 @@ impl Signature {
         Selector::from([a, b, c, d])
     }
 
+    /// An event's declaration: a space between words and after a comma, and nowhere else.
+    pub(super) fn declaration(&self) -> String {
+        let input = |Param { name, ty, indexed }: &Param| {
+            let indexed = if *indexed { " indexed" } else { "" };
+            format!("{}{indexed} {name}", ty.canonical())
+        };
+        let inputs: Vec<_> = self.inputs.iter().map(input).collect();
+        format!("event {}({})", self.name, inputs.join(", "))
+    }
+
     /// The first topic of an event.
     pub(super) fn topic(&self) -> B256 {
         let inputs: Vec<_> = self.inputs.iter().map(|param| param.ty.canonical()).collect();

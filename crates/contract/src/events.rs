@@ -23,6 +23,7 @@ struct ParameterPlace {
 pub(super) struct Event {
     shape: DynSolEvent,
     topic: B256,
+    declaration: String,
     subscribe: Option<ParameterPlace>,
     plan: Option<ParameterPlace>,
     user: Option<ParameterPlace>,
@@ -91,6 +92,7 @@ impl Event {
         Some(Self {
             shape: shape?,
             topic,
+            declaration: signature.declaration(),
             subscribe,
             plan,
             user,
@@ -105,6 +107,18 @@ impl Event {
     /// The first topic of its logs.
     pub(super) fn topic(&self) -> B256 {
         self.topic
+    }
+
+    /// Its declaration.
+    pub(super) fn declaration(&self) -> &str {
+        &self.declaration
+    }
+
+    /// Returns true if a log is of this event, and fits this item alone.
+    pub(super) fn tells_of(&self, log: &Log, items: &[Item], item: usize) -> bool {
+        let Some(told) = self.report(log, |_, _| ItemOutcome::Charged) else { return false };
+        let mut fitting = (0..).zip(items).filter(|(_, item)| told.fits(item));
+        fitting.next().is_some_and(|(first, _)| first == item) && fitting.next().is_none()
     }
 
     /// The type of its `reason`, if it has one.

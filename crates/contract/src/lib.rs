@@ -65,6 +65,15 @@ pub struct Computed {
     pub signer: Address,
 }
 
+/// The event by which a contract says that it charged somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChargeEvent<'p> {
+    /// The index of the log among those of the transaction.
+    pub log: usize,
+    /// The event's declaration, with the names that entry fields have: `event Charged(uint256 indexed subscribeId)`.
+    pub declaration: &'p str,
+}
+
 /// The way in which the billing contract of one chain is called.
 #[derive(Clone, Debug)]
 pub struct Profile {
@@ -189,6 +198,20 @@ impl Profile {
         let tells =
             |log: &Log| log.address == contract && log.data.topics().first() == Some(&topic);
         Some(logs.iter().any(tells))
+    }
+
+    /// Returns the event by which the contract said that it charged this item alone of `items`; none if no log says so.
+    pub fn charge_event(
+        &self,
+        contract: Address,
+        logs: &[Log],
+        items: &[Item],
+        item: usize,
+    ) -> Option<ChargeEvent<'_>> {
+        let event = self.charged.as_ref()?;
+        let tells = |log: &Log| log.address == contract && event.tells_of(log, items, item);
+        let log = logs.iter().position(tells)?;
+        Some(ChargeEvent { log, declaration: event.declaration() })
     }
 
     /// Returns what a successful transaction did for each item, from its logs.

@@ -12,6 +12,7 @@ use billing::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The point from which the history goes on: the number and the digest of its newest row.
 #[derive(Debug, Default)]
@@ -54,6 +55,20 @@ pub(crate) fn append_to(
     let insert =
         "INSERT INTO history (seq, at_ms, event, body, digest) VALUES (?1, ?2, ?3, ?4, ?5)";
     conn.prepare_cached(insert)?.queue(params![seq, at_ms, event, row.body, digest])
+}
+
+/// Returns the digest of the row that wrote down the end of a batch, if that is one of these rows.
+pub(crate) fn end_of(
+    conn: &dyn Database,
+    batch: BatchId,
+    rows: &Range<u64>,
+) -> SqlResult<Option<Vec<u8>>> {
+    // The fields of a row's body are in the order of their names.
+    let begins = format!("{{\"batch\":{},%", batch.0);
+    let sql =
+        "SELECT digest FROM history WHERE seq >= ?1 AND seq < ?2 AND event = ?3 AND body LIKE ?4";
+    let of = params![rows.start, rows.end, HistoryEvent::Settled.word(), begins];
+    conn.prepare_cached(sql)?.query_row(of, |row| row.get(0)).optional()
 }
 
 /// The last row.

@@ -5,10 +5,14 @@ use crate::model::Billing;
 use crate::sql::{Database, Params, Row, SqlError, SqlResult, Statement};
 use crate::tables::renames::Renames;
 use crate::tables::{batch_hours, starts};
-use crate::{Journal, JournalError};
+use crate::{Journal, JournalError, history};
+use alloy::primitives::B256;
 use billing::BatchId;
 use std::fmt;
 use std::ops::Range;
+
+/// The number of rows of the history that are searched in one read.
+const ROWS_AT_ONCE: u64 = 10_000;
 
 /// The tables as they are between two commits.
 #[derive(Clone, Copy)]
@@ -71,6 +75,21 @@ impl Journal {
         query: impl FnOnce(Reading<'_>) -> SqlResult<T> + Send + 'static,
     ) -> Result<T, JournalError> {
         self.queue.read(move |conn| query(Reading::of(conn))).await
+    }
+
+    /// Returns the digest of the history's row that wrote down the end of a batch, looking from the newest row back;
+    /// none if the batch has not ended here.
+    pub async fn end_in_history(&self, batch: BatchId) -> Result<Option<B256>, JournalError> {
+        let mut end = self.queue.read(history::head).await?.row.saturating_add(1);
+        while end > 0 {
+            let rows = end.saturating_sub(ROWS_AT_ONCE)..end;
+            end = rows.start;
+            let found = self.queue.read(move |conn| history::end_of(conn, batch, &rows)).await?;
+            if let Some(digest) = found {
+                return Ok(B256::try_from(digest.as_slice()).ok());
+            }
+        }
+        Ok(None)
     }
 
     /// The name of this journal among all others: the id of the first start on it. None: nobody has begun on it.

@@ -44,6 +44,7 @@ use disk::Files;
 use genesis::Towns;
 use mutants::Mutant;
 use narrowed_worlds::Theme;
+use operator::Books;
 use parking_lot::Mutex;
 use process::{Answers, Health, Process, Told};
 use readiness_law::Readiness;
@@ -56,12 +57,6 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 use world::{NODES, Shared, Side, World};
-
-/// So many seconds later, what can still land has landed, and a person says what nobody can learn.
-const BOOKS: u64 = 75;
-
-/// So often they say so: while the Signer has not seen yet what took a place, their file is refused.
-const TRIES: u64 = 3;
 
 /// A copy is made about so often (s), so that it lacks what is not final yet as well as what is.
 const COPIED_EVERY: u64 = 8;
@@ -125,7 +120,7 @@ impl Bench {
             starts_at: 0,
             quiet: 0,
             used_up: (0, 0),
-            asks_a_person_at: BOOKS,
+            books: Books::default(),
             accepted: false,
             failed_starts: 0,
             last_health: None,
@@ -157,8 +152,7 @@ struct Simulation<'a> {
     /// Number of places of accounts on EVM that the chain had used up at the last look, and number of transactions
     /// that waited.
     used_up: (u64, usize),
-    /// When a person says what was forgotten: so many seconds after everything is healed.
-    asks_a_person_at: u64,
+    books: Books,
     /// True if a person has said that another contract is meant.
     accepted: bool,
     failed_starts: u64,
@@ -196,15 +190,8 @@ impl Simulation<'_> {
             let mut runtime = runtime();
             self.between_two_starts();
             if self.asks_a_person() {
-                let last = self.asks_a_person_at >= TRIES * BOOKS;
-                self.asks_a_person_at += BOOKS;
                 let imported = operator::import(&self.world, &self.config, &self.callers);
-                match runtime.block_on(imported) {
-                    Ok(()) => self.asks_a_person_at = u64::MAX,
-                    Err(law) if last => return Err(law),
-                    // The Signer has not seen yet what took a place.
-                    Err(_) => {}
-                }
+                self.books.keep(runtime.block_on(imported))?;
             }
             let said = runtime.block_on(operator::accept(&self.world, &self.config));
             if said.is_none() {
@@ -247,8 +234,7 @@ impl Simulation<'_> {
 
     /// Returns true if it is time that a person says what the journal has forgotten and nobody can learn.
     fn asks_a_person(&self) -> bool {
-        let late = self.second >= self.chaos().saturating_add(self.asks_a_person_at);
-        late && operator::is_needed(&self.world.lock())
+        self.books.are_due(self.second, self.chaos()) && operator::is_needed(&self.world.lock())
     }
 
     /// Seconds in which everything may go wrong.

@@ -36,6 +36,45 @@ struct Landed {
     logs: Vec<Log>,
 }
 
+/// So many seconds after everything is healed, what can still land has landed, and a person says what nobody can learn.
+const SAID_AFTER: u64 = 75;
+
+/// So often they say so: while the Signer has not seen yet what took a place, their file is refused.
+const TRIES: u64 = 3;
+
+/// The books of a person, and when they are imported.
+#[derive(Debug)]
+pub(crate) struct Books {
+    /// So many seconds after everything is healed.
+    at: u64,
+}
+
+impl Default for Books {
+    fn default() -> Self {
+        Self { at: SAID_AFTER }
+    }
+}
+
+impl Books {
+    /// Returns true if it is time to import them, in the second `now`, where everything is healed in the second `healed`.
+    pub(crate) fn are_due(&self, now: u64, healed: u64) -> bool {
+        now >= healed.saturating_add(self.at)
+    }
+
+    /// Imports them once more later if they were refused.
+    ///
+    /// # Errors
+    ///
+    /// The law that is broken if they were refused for the last time.
+    pub(crate) fn keep(&mut self, imported: Result<(), String>) -> Result<(), String> {
+        if self.at >= TRIES * SAID_AFTER {
+            imported.clone()?;
+        }
+        self.at = if imported.is_ok() { u64::MAX } else { self.at + SAID_AFTER };
+        Ok(())
+    }
+}
+
 /// Returns true if a person has to say whom forgotten transactions charged, or what was done with a nonce.
 pub(crate) fn is_needed(world: &World) -> bool {
     let opaque = Side::ALL.iter().any(|side| world.scene.shape(*side) == Shape::Bare);

@@ -137,19 +137,10 @@ impl fmt::Display for Closed {
                 "the account's transaction {hash} called the contract, and nobody can tell whom it \
                  charged: the lane stays closed, since any of its charges may be made twice"
             ),
-            Self::UsedUp { signer, position } => write!(
-                f,
-                "no transaction of the account {signer} has the nonce {position}, and the nonce is used: an \
-                 EIP-7702 authorization that was signed with its key? Nobody can tell whom that let \
-                 charge: the lane stays closed until a person says, with `claims import`, or with \
-                 `resolve` for each subscription of the billing that had the nonce"
-            ),
-            Self::UnnamedTaker { signer, position } => write!(
-                f,
-                "the nonce {position} of the account {signer} is used, and its nodes do not tell yet by \
-                 which transaction, or whom that charged: `heldUp` of the billing tells why. Use nodes with \
-                 history, or say with `claims import` whom it charged"
-            ),
+            Self::UsedUp { signer, position } => f.write_str(&used_up(*signer, *position)),
+            Self::UnnamedTaker { signer, position } => {
+                f.write_str(&unnamed_taker(*signer, *position))
+            }
             Self::NotFinal { signer } => write!(
                 f,
                 "the account {signer} has sent transactions that are not final yet, or its nodes \
@@ -170,4 +161,21 @@ impl fmt::Display for Closed {
             ),
         }
     }
+}
+
+fn used_up(signer: Address, position: u64) -> String {
+    format!(
+        "no transaction of the account {signer} has the nonce {position}, and the nonce is used: an EIP-7702 \
+         authorization that was signed with its key? Nobody can tell whom that let charge: the lane stays closed \
+         until a person says, with `claims import`, or with `resolve` for each subscription of the billing that had \
+         the nonce"
+    )
+}
+
+fn unnamed_taker(signer: Address, position: u64) -> String {
+    format!(
+        "the nonce {position} of the account {signer} is used, and its nodes do not tell yet by which transaction, or \
+         whom that charged: `heldUp` of the billing tells why. Use nodes with history, or say with `claims import` \
+         whom it charged"
+    )
 }

@@ -24,13 +24,16 @@ const ONE_BY_ONE: usize = 32;
 const AT_ONCE: usize = 8;
 
 /// The reason why a node's answers prove nothing of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoProof {
     /// They contradict themselves: the node lies.
+    #[error("it contradicts itself: {0}")]
     False(Contradiction),
     /// They have a form that cannot be judged, or the node has no such call. The next ones are no better.
+    #[error("{0}")]
     Unjudged(String),
     /// The node did not tell, and may yet.
+    #[error("{0}")]
     Untold(String),
 }
 
