@@ -23,7 +23,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The files of the page: path, kind, text.
-const FILES: [(&str, &str, &str); 12] = [
+const FILES: [(&str, &str, &str); 15] = [
     ("/", HTML, include_str!("page/index.html")),
     ("/page.css", CSS, looks::STYLE),
     ("/page/main.js", SCRIPT, include_str!("page/main.js")),
@@ -36,6 +36,9 @@ const FILES: [(&str, &str, &str); 12] = [
     ("/page/charts.js", SCRIPT, include_str!("page/charts.js")),
     ("/page/ledger.js", SCRIPT, include_str!("page/ledger.js")),
     ("/page/past.js", SCRIPT, include_str!("page/past.js")),
+    ("/page/certificate.html", HTML, certificate::page::PAGE),
+    ("/page/certificate.js", SCRIPT, certificate::page::VERIFIER),
+    ("/page/certificate-page.js", SCRIPT, certificate::page::SCRIPT),
 ];
 const HTML: &str = "text/html";
 const CSS: &str = "text/css";

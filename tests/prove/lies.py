@@ -16,7 +16,7 @@ TRON_CODES = [
 
 def known_texts():
     """Every text of the product's table of errors: a false refusal says each of them."""
-    table = (_ROOT / "crates/chain/src/evm/errors/table.rs").read_text()
+    table = (_ROOT / "crates/evm-testimony/src/errors/table.rs").read_text()
     return [text.replace('\\"', '"') for text in re.findall(r', "((?:[^"\\]|\\.)*)"\),$', table, re.M)]
 
 

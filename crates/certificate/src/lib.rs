@@ -4,4 +4,5 @@ pub mod event;
 pub mod evm;
 pub mod form;
 pub mod invalid;
+pub mod page;
 pub mod tvm;

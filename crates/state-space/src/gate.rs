@@ -5,7 +5,7 @@ use super::signer::Signer;
 use super::world::GateState;
 use alloy::primitives::Address;
 use billing::{AccountView, Closed, Gate, LaneView, NonceView, PoolView, PoolsAsked, Ruling, rule};
-use chain::evm::conclude::{NonceFate, conclude};
+use evm_testimony::conclude::{NonceFate, conclude};
 
 impl Signer<'_> {
     /// Brings the gate to where it belongs after a look, which found the taker of this place hidden.

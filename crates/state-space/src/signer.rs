@@ -10,7 +10,7 @@ use billing::{
     PlanId, Rules, Sighting, Signed, Slot, Step, SubscribeId, Unsettled, UserHash, Verdict,
     next_step,
 };
-use chain::evm::conclude::{NonceFate, Taker, conclude};
+use evm_testimony::conclude::{NonceFate, Taker, conclude};
 use std::sync::Arc;
 use strum::EnumIter;
 

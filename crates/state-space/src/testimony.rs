@@ -2,7 +2,7 @@
 
 use super::world::{Ending, TxId, Used, World};
 use alloy::primitives::{Address, B256, Bytes};
-use chain::evm::conclude::{Block, EvmTestimony, Identified, Receipt, TxCall};
+use evm_testimony::conclude::{Block, EvmTestimony, Identified, Receipt, TxCall};
 use strum::EnumIter;
 
 /// The words of the third node in one look.

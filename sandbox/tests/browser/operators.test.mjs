@@ -272,6 +272,21 @@ test('after a restart charts and totals are what the ledger says, slot by slot',
   await world.look(page, 'signer-charts');
 });
 
+test('a certificate is verified by the page alone, and proves nothing of another block', async () => {
+  const own = await world.window();
+  await own.goto(`${url}/page/certificate.html`);
+  await own.setInputFiles('[name=file]', join(root, 'tests', 'golden', 'certificates', 'evm.json'));
+  const said = (words) => own.locator('#said').filter({ hasText: words }).waitFor({ timeout: PATIENCE });
+  await own.fill('[name=block]', '0xa66b2f2d07698f87795fb7b6415c4fa33bd67ffac4e9be971ec95204302a1e13');
+  await own.click('text=Verify');
+  await said('It is valid');
+  assert.match(await own.locator('#shown').textContent(), /event: value2/);
+  await own.fill('[name=block]', '00'.repeat(32));
+  await own.click('text=Verify');
+  await said('which is not the trusted one');
+  assert.equal(await own.locator('#shown').isVisible(), false);
+});
+
 test('it is used by keyboard alone, and dark where the system is', async () => {
   const dark = await world.window({ colorScheme: 'dark' });
   await dark.goto(`${url}/`);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const CODE: [&str; 6] = ["src", "tests", "examples", "crates", "merchant", "sandbox"];
 
 /// The crates of the program, each after those that it depends on.
-pub(super) const CRATES: [&str; 16] = [
+pub(super) const CRATES: [&str; 17] = [
     "billing",
     "host",
     "config",
@@ -16,6 +16,7 @@ pub(super) const CRATES: [&str; 16] = [
     "node",
     "tron-node",
     "evm-node",
+    "evm-testimony",
     "keys",
     "signing",
     "key-stores",

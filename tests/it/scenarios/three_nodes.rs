@@ -13,7 +13,7 @@ use crate::world::town::{Founding, Town};
 use alloy::consensus::{Transaction as _, TxEnvelope};
 use alloy::eips::Decodable2718 as _;
 use alloy::primitives::{Bytes, U256};
-use chain::evm::known_messages;
+use evm_testimony::errors::known_messages;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::{Value, json};

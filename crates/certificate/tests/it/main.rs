@@ -7,7 +7,7 @@
     reason = "a test may panic"
 )]
 
+mod elsewhere;
 mod made;
 mod mutations;
-mod python;
 mod verifying;

@@ -1,8 +1,8 @@
 //! Both verifiers refuse an altered certificate: a byte by accident, or a field by somebody who makes
 //! the digest anew.
 
+use crate::elsewhere::verified;
 use crate::made::{of_evm, of_tvm};
-use crate::python::verified;
 use alloy::primitives::B256;
 use certificate::form::Certificate;
 use serde_json::{Value, json};

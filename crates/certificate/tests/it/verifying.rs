@@ -1,7 +1,7 @@
 //! True certificates show what they are said to show, and each lie is refused by name.
 
+use crate::elsewhere::verified;
 use crate::made::{TRANSFER, evm_block, of_evm, of_tvm, statement, tvm_blocks};
-use crate::python::verified;
 use alloy::primitives::{Address, B256, b256};
 use certificate::event::Declaration;
 use certificate::evm::Named;

@@ -1,6 +1,5 @@
 //! The proof of one block: the answers of a node about the block with a hash, recomputed from their own bytes.
 
-use super::passing;
 use ::node::{AskError, Fault, NoReply, decode};
 use alloy::primitives::B256;
 use evm_node as node;
@@ -10,6 +9,7 @@ use evm_proofs::block::{ProvenBlock, ProvenBody};
 use evm_proofs::header::HeaderShape;
 use evm_proofs::transactions::ProvenTransaction;
 use evm_proofs::unproven::{Contradiction, Obstacle, Unproven};
+use evm_testimony::errors::passing;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;

@@ -2,11 +2,11 @@
 //!
 //! No answer proves that the transaction cannot land: rejections only choose what to do next.
 
-use super::errors::{ErrorMeaning, meaning};
 use crate::Delivery;
 use ::node::{AskError, Fleet, JsonRpc, NodeId, Request};
 use alloy::primitives::B256;
 use billing::{NodeRejection, Signed};
+use evm_testimony::errors::{ErrorMeaning, meaning};
 use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::Arc;

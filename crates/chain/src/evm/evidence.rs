@@ -7,13 +7,13 @@
 
 use super::access::Access;
 use super::block_proof::{BlockProof, NoProof, ReceiptsBy};
-use super::conclude::EvmTestimony;
-use super::facts::{Fact, Statement, Subject};
 use crate::ProofMode;
 use ::node::NodeId;
 use alloy::primitives::{Address, B256};
 use evm_proofs::block::ProvenBlock;
 use evm_proofs::header::HeaderShape;
+use evm_testimony::conclude::EvmTestimony;
+use evm_testimony::facts::{Fact, Statement, Subject};
 use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};

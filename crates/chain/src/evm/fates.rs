@@ -1,7 +1,6 @@
 //! The fates of places in the account's line, concluded from the nodes' testimonies.
 
 use super::access::Access;
-use super::conclude::{EvmConclusion, EvmTestimony, NonceFate, conclude};
 use super::head::EvmHead;
 use super::outcomes::OutcomeReader;
 use super::testimony::{TestimonyReader, testimonies};
@@ -10,6 +9,7 @@ use crate::{ChainError, ProofMode, Unanswered};
 use ::node::NodeId;
 use alloy::primitives::B256;
 use billing::{Attempt, Foreign, PlaceTakers, Slot};
+use evm_testimony::conclude::{EvmConclusion, EvmTestimony, NonceFate, conclude};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 use super::access::Access;
 use super::in_flight::Holding;
 use super::known_nodes::KnownNodes;
-use super::passing;
 use crate::{ChainError, OddAnswer};
 use ::node::{AskError, Fault, HeadSeen, NodeId};
 use config::Finality;
 use evm_node as node;
 use evm_node::{EvmAsker, Header, Tips};
+use evm_testimony::errors::passing;
 
 /// The answers of one node in one look.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! The effect of a transaction in a final block, in the words of the chain's profile.
 
-use super::conclude::{NonceFate, Taker};
 use crate::profiles::KnownProfiles;
 use billing::{
     Attempt, AttemptKind, BlockRef, Execution, FeeStanding, Foreign, ForeignEffect, ItemOutcome,
     Opaque, Sighting, Slot, Unsettled,
 };
 use contract::FinalTx;
+use evm_testimony::conclude::{NonceFate, Taker};
 
 /// Reads what transactions did, with the words of the chain's profile.
 pub(super) struct OutcomeReader<'a, A> {

@@ -3,7 +3,6 @@
 //!
 //! A call that fails is an answer, not an error. An error means that the node gave no answer.
 
-use super::passing;
 use crate::ChainError;
 use crate::simulation::{CallFailure, Simulated};
 use ::node::NoReply;
@@ -11,6 +10,7 @@ use ::node::{AskError, Fault, NodeError};
 use alloy::primitives::{Address, Bytes, U64};
 use evm_node::EvmAsker;
 use evm_node::{self as node, Call, View};
+use evm_testimony::errors::passing;
 use futures_util::future::{Either, select};
 use serde::Deserialize;
 use serde_json::json;

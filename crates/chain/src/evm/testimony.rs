@@ -2,7 +2,6 @@
 //! found in final blocks.
 
 use super::access::Access;
-use super::conclude::{Block, EvmTestimony, Identified, Receipt};
 use super::evidence::Evidence;
 use super::head::EvmHead;
 use super::node_look::EvmLook;
@@ -11,6 +10,7 @@ use alloy::primitives::{B256, U256};
 use config::Finality;
 use evm_node::Archive;
 use evm_node::{self as node, EvmAsker};
+use evm_testimony::conclude::{Block, EvmTestimony, Identified, Receipt};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;

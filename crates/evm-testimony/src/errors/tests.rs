@@ -1,5 +1,5 @@
 use super::*;
-use ::node::RealChain;
+use node::RealChain;
 use proptest::prelude::*;
 use std::collections::HashSet;
 

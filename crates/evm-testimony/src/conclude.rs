@@ -5,10 +5,10 @@
 //! no part of a testimony, so nothing can be concluded from one. One absence is: that a whole final block in
 //! which the account's nonce passes the place holds no transaction with it. It ends a batch and frees nothing.
 
-use ::node::shared;
 use alloy::primitives::{B256, Log, U256};
 use billing::{BlockRef, CallEnding, Landed, TxRecord};
 pub use evm_node::{Block, Identified, TxCall};
+use node::shared;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -272,7 +272,7 @@ impl EvmTestimony {
     }
 
     /// Returns the node's receipt of a transaction, if the transaction is in the block that the node holds there.
-    pub(super) fn landed(&self, hash: B256) -> Option<(&Receipt, Block)> {
+    pub fn landed(&self, hash: B256) -> Option<(&Receipt, Block)> {
         let receipt = self.receipts.get(&hash)?;
         let block = self.canonical.get(&receipt.block)?;
         let holds = block.number == receipt.block && block.hash == receipt.block_hash;

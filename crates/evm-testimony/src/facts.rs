@@ -1,13 +1,13 @@
 //! The statements of a node about final blocks that decide something, and what a proven block says of each.
 
-use super::conclude::{Block, EvmTestimony, Identified, TxCall};
+use crate::conclude::{Block, EvmTestimony, Identified, TxCall};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256, Log};
 use evm_proofs::block::{ProvenBlock, ProvenRecord};
 
 /// The subject of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Subject {
+pub enum Subject {
     /// The transaction with this hash: it is in the block, and did this.
     Transaction(B256),
     /// The account's nonce: no transaction of the block has it.
@@ -16,15 +16,16 @@ pub(super) enum Subject {
 
 /// A statement of a node about one of its final blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Statement {
+pub struct Statement {
     /// The hash of the block.
-    pub(super) block: B256,
-    pub(super) subject: Subject,
+    pub block: B256,
+    /// The subject of the statement.
+    pub subject: Subject,
 }
 
 /// The content of a proven block, as far as a subject is concerned. The block itself is not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fact {
+pub struct Fact {
     block: Block,
     /// The transaction that the subject names; none if the block holds no such one.
     holds: Option<Holds>,
@@ -45,7 +46,7 @@ struct Holds {
 
 impl Fact {
     /// Returns what the block holds of a subject. `account` is the one whose nonces are meant.
-    pub(super) fn of(block: &ProvenBlock, subject: Subject, account: Address) -> Self {
+    pub fn of(block: &ProvenBlock, subject: Subject, account: Address) -> Self {
         let fields = block.header().fields();
         let (number, time) = (fields.number, fields.timestamp);
         let found = match subject {
@@ -74,12 +75,7 @@ impl Fact {
 
     /// Returns true if all is so that a node says of the subject and of the block. `account` is the one whose nonces
     /// are meant.
-    pub(super) fn bears_out(
-        &self,
-        told: &EvmTestimony,
-        subject: Subject,
-        account: Address,
-    ) -> bool {
+    pub fn bears_out(&self, told: &EvmTestimony, subject: Subject, account: Address) -> bool {
         match (subject, &self.holds) {
             (Subject::Transaction(hash), Some(holds)) => {
                 let place = told.canonical.get(&self.block.number) == Some(&self.block);
@@ -117,7 +113,7 @@ impl Holds {
 
 impl EvmTestimony {
     /// Returns the statements about blocks that are final for this node.
-    pub(super) fn statements(&self) -> Vec<Statement> {
+    pub fn statements(&self) -> Vec<Statement> {
         let is_final = |block: &Block| block.number <= self.final_block;
         let records = self.receipts.keys().filter_map(|hash| {
             let (_, block) = self.landed(*hash)?;
@@ -134,7 +130,7 @@ impl EvmTestimony {
     }
 
     /// Takes back what the node says of a subject, as if it had not been asked.
-    pub(super) fn take_back(&mut self, subject: Subject) {
+    pub fn take_back(&mut self, subject: Subject) {
         match subject {
             Subject::Transaction(hash) => {
                 self.receipts.remove(&hash);

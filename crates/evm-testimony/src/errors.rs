@@ -7,14 +7,14 @@
 
 mod table;
 
-use ::node::NoReply;
-use ::node::{Fault, NodeError};
 use billing::NodeRejection;
+use node::NoReply;
+use node::{Fault, NodeError};
 use table::ROWS;
 
 /// The meaning of an answer other than our hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum ErrorMeaning {
+pub enum ErrorMeaning {
     /// The node has these very bytes, or had them.
     Held,
     /// The node objects to the transaction.
@@ -77,7 +77,7 @@ fn ends(rest: &str) -> bool {
 }
 
 /// Returns the meaning of a node's own error.
-pub(super) fn meaning_of(error: &NodeError) -> ErrorMeaning {
+pub fn meaning_of(error: &NodeError) -> ErrorMeaning {
     let message = error.message.to_ascii_lowercase();
     let row = ROWS.iter().find(|row| row.words.fit(&message));
     row.map_or_else(|| meaning_of_code(error.code), |row| row.meaning)
@@ -93,7 +93,7 @@ fn meaning_of_code(code: i64) -> ErrorMeaning {
 }
 
 /// Returns the meaning of a send that got no hash.
-pub(super) fn meaning(fault: &Fault) -> ErrorMeaning {
+pub fn meaning(fault: &Fault) -> ErrorMeaning {
     match fault {
         Fault::Node(error) => meaning_of(error),
         Fault::Http(401 | 403) => ErrorMeaning::Objects(NodeRejection::Policy),
