@@ -136,8 +136,8 @@ impl Stage {
         let installation = match earlier {
             None => Installation::new(&self.config),
             Some(program) => {
-                // Programs from before there was such a key do not check what the stage needs it for.
-                let known = |line: &&str| !line.starts_with("clock_tolerance") || knows_it(program);
+                let bytes = std::fs::read(program).unwrap();
+                let known = |line: &&str| !is_newer(line, &bytes);
                 let config: Vec<&str> = self.config.lines().filter(known).collect();
                 Installation::of(program.to_owned(), &(config.join("\n") + "\n"))
             }
@@ -183,11 +183,14 @@ impl Stage {
     }
 }
 
-/// Whether a program has heard of the tolerance between clocks.
-fn knows_it(program: &Path) -> bool {
-    let program = std::fs::read(program).unwrap();
-    let key = b"clock_tolerance";
-    program.starts_with(b"#!") || program.windows(key.len()).any(|bytes| bytes == key)
+/// Keys of the stage's configuration that earlier programs do not have, and do without.
+const NEWER: [&str; 2] = ["clock_tolerance", "idle_poll_interval"];
+
+/// Returns true if a line of the configuration has a key that a program has never heard of.
+fn is_newer(line: &str, program: &[u8]) -> bool {
+    let knows = |key: &str| program.windows(key.len()).any(|bytes| bytes == key.as_bytes());
+    let named = NEWER.iter().find(|key| line.starts_with(**key));
+    named.is_some_and(|key| !program.starts_with(b"#!") && !knows(key))
 }
 
 /// A Signer at work, and the place that it works in.
