@@ -69,7 +69,7 @@ impl<'b> ChargeMade<'b> {
         Ok(match block {
             BlockOnRecord::Evm(block) => {
                 let record = block.record(transaction).ok_or(Invalid::Transaction)?;
-                let items: Vec<_> = billing.items.iter().map(|line| line.item.clone()).collect();
+                let items: Vec<_> = billing.items.iter().map(|line| line.item).collect();
                 let (contract, logs) = (billing.origin.contract, record.receipt.logs());
                 let event = profile.charge_event(contract, logs, &items, item);
                 let named =
