@@ -67,10 +67,11 @@ impl Books {
     ///
     /// The law that is broken if they were refused for the last time.
     pub(crate) fn keep(&mut self, imported: Result<(), String>) -> Result<(), String> {
-        if self.at >= TRIES * SAID_AFTER {
-            imported.clone()?;
+        match imported {
+            Err(law) if self.at >= TRIES * SAID_AFTER => return Err(law),
+            Err(_) => self.at += SAID_AFTER,
+            Ok(()) => self.at = u64::MAX,
         }
-        self.at = if imported.is_ok() { u64::MAX } else { self.at + SAID_AFTER };
         Ok(())
     }
 }
