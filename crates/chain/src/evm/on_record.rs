@@ -1,6 +1,6 @@
 //! A transaction that was decided long ago: the nodes' record of it, and the block that shows it.
 
-use super::block_proof::{BlockProof, ReceiptsBy};
+use super::block_proof::{BlockProof, NoProof, ReceiptsBy};
 use crate::TxOnRecord;
 use crate::block_on_record::{BlockOnRecord, NotShown};
 use crate::moved::RecordOfNode;
@@ -40,7 +40,13 @@ pub(crate) async fn block_of(
         let (rpc, receipts_by) = (fleet.only(id), ReceiptsBy::Block);
         match (BlockProof { rpc, hash, shape: None, receipts_by }).find().await {
             Ok(block) => return Ok(BlockOnRecord::Evm(Box::new(block))),
-            Err(no_proof) => said.push(format!("{}: {no_proof}", fleet.label(id))),
+            Err(no_proof) => {
+                if let NoProof::False(contradiction) = &no_proof {
+                    let lie = format!("about the final block {hash}: {contradiction}");
+                    fleet.caught_lying(id, &lie);
+                }
+                said.push(format!("{}: {no_proof}", fleet.label(id)));
+            }
         }
     }
     Err(NotShown::NoBlock(said.join("; ")))

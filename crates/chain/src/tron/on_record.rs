@@ -34,16 +34,20 @@ async fn record_of(fleet: &Fleet<Endpoints>, node: NodeId, id: B256) -> Option<R
     Some(RecordOfNode::Found(record))
 }
 
-/// The block of a transaction, by the number that as many nodes as have to agree name, from the first of them that tells
-/// it.
+/// The block of a transaction, by the number and the time that as many nodes as have to agree name, from the first of
+/// them that tells it.
 pub(crate) async fn block_of(
     fleet: &Fleet<Endpoints>,
     transaction: B256,
 ) -> Result<BlockOnRecord, NotShown> {
-    let number = on_record(fleet, transaction).await?.ok_or(NotShown::NoRecord)?.block;
+    let record = on_record(fleet, transaction).await?.ok_or(NotShown::NoRecord)?;
+    let time_ms = |block: &BlockAnswer| block.block_header.raw_data.timestamp;
     let mut said = vec![];
     for id in fleet.fit() {
-        match told_block(Api::of(fleet, id), number).await {
+        match told_block(Api::of(fleet, id), record.block).await {
+            Ok(Some(told)) if B256::from(U256::from(time_ms(&told.block))) != record.of => {
+                said.push(format!("{}: it tells a block of another time", fleet.label(id)));
+            }
             Ok(Some(block)) => return Ok(BlockOnRecord::Tvm(Box::new(block))),
             Ok(None) => said.push(format!("{}: it has no such block", fleet.label(id))),
             Err(error) => said.push(format!("{}: {error}", fleet.label(id))),
@@ -62,7 +66,7 @@ async fn told_block(api: Api<'_>, number: u64) -> Result<Option<SolidBlock>, Ask
         if producers.len() >= needed(MOST_WITNESSES) {
             break;
         }
-        // Whatever a witness signed stands on the block, also before it is irrevocable itself.
+        // A header on top counts by its producer's signature, also before it is irrevocable itself.
         let number = number.saturating_add(behind);
         let Some(next) = api.claimed(Side::Full, number, Detail::Header).await? else { break };
         producers.insert(producer(&next));
