@@ -38,24 +38,6 @@ impl Sighting {
             }
         }
     }
-
-    /// Tells whether the slot's place is taken, and it is not known for good by what or with which effect; none where
-    /// the look did not tell.
-    pub fn hides_taker(&self) -> Option<bool> {
-        match self {
-            Self::Absent(_)
-            | Self::Included
-            | Self::Final(..)
-            | Self::Usurped(Foreign::Readable(_))
-            | Self::Never(_)
-            | Self::UsedUp(_) => Some(false),
-            Self::Usurped(Foreign::Opaque(_)) => Some(true),
-            Self::Unsettled(Unsettled::Disputed | Unsettled::NoRecord | Unsettled::NoState) => {
-                Some(true)
-            }
-            Self::Unsettled(Unsettled::Late) | Self::Nothing => None,
-        }
-    }
 }
 
 /// The words about a transaction whose time is over.

@@ -15,6 +15,7 @@ mod gate;
 mod ids;
 mod lane_load;
 mod order;
+mod place_taker;
 mod preflight;
 mod refusal;
 mod repeats;
@@ -51,6 +52,7 @@ pub use ids::{
 };
 pub use lane_load::{Full, InBlocks, LaneLoad};
 pub use order::{Mode, NotAdmitted, Order};
+pub use place_taker::PlaceTaker;
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};
 pub use repeats::{Repeat, repeat_of};

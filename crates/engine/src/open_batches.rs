@@ -3,7 +3,7 @@
 use super::charge_spans::settlement;
 use super::held_up::{HeldUp, SigningFailure};
 use alloy::primitives::B256;
-use billing::{Attempt, BatchId, NodeRejection, Slot};
+use billing::{Attempt, BatchId, NodeRejection, PlaceTaker, Sighting, Slot};
 use journal::Durable;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Span;
+
+/// The time that nodes are given to tell which transaction has a place that they call used. A node that did not tell a
+/// whole block is asked for it again after 5 s.
+const UNTOLD: Duration = Duration::from_secs(8);
 
 /// The batches of one account that the chain has not decided. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -32,9 +36,10 @@ pub(super) struct OpenBatch {
     pub(super) held_up: Option<HeldUp>,
     /// True if the batch was in a block when it was last seen.
     pub(super) in_block: bool,
-    /// True if a transaction may have the batch's place that no node names for good: of a batch that was resumed, until
-    /// the first look at it.
-    pub(super) hides_taker: bool,
+    /// The transaction that has the batch's place. Of a batch that was resumed, it is hidden until the first look at it.
+    taker: PlaceTaker,
+    /// Since when no node has told that transaction; none if one has.
+    untold_since: Option<Instant>,
     /// Why the last try to sign another attempt failed, if it did.
     pub(super) unsigned: Option<SigningFailure>,
     /// True if a person was called already.
@@ -44,6 +49,19 @@ pub(super) struct OpenBatch {
 }
 
 impl OpenBatch {
+    /// Takes in what a look told of the batch's place.
+    pub(super) fn see(&mut self, sighting: &Sighting) {
+        self.taker = self.taker.after(sighting);
+        let is_untold = self.taker == PlaceTaker::Untold;
+        self.untold_since = is_untold.then(|| self.untold_since.unwrap_or_else(Instant::now));
+    }
+
+    /// Returns true if a transaction may have the batch's place that no node names for good.
+    fn hides_taker(&self) -> bool {
+        self.taker == PlaceTaker::Hidden
+            || self.untold_since.is_some_and(|since| since.elapsed() >= UNTOLD)
+    }
+
     /// Returns true if the batch was signed and offered less than `while_young` ago, and nothing is known that
     /// keeps it from landing.
     fn is_left_alone(&self, while_young: Duration) -> bool {
@@ -100,7 +118,7 @@ impl OpenBatches {
     /// may have that no node names for good.
     pub(super) fn unnamed_taker(&self, mined: u64) -> Option<u64> {
         let batches = self.batches.lock();
-        let hiding = batches.values().filter(|one| one.hides_taker);
+        let hiding = batches.values().filter(|one| one.hides_taker());
         hiding.map(|one| one.slot.position).filter(|position| *position < mined).min()
     }
 
@@ -122,7 +140,7 @@ impl OpenBatches {
     /// Follows a batch of an earlier process from now on.
     pub(super) fn resume(&self, slot: &Arc<Slot<Durable<Attempt>>>) {
         self.follow(slot);
-        self.note(slot.batch, |batch| batch.hides_taker = true);
+        self.note(slot.batch, |batch| batch.taker = PlaceTaker::Hidden);
     }
 
     /// Follows a batch from now on, or its newest attempt.
@@ -136,7 +154,8 @@ impl OpenBatches {
             rejection: None,
             held_up: None,
             in_block: false,
-            hides_taker: false,
+            untold_since: known.as_ref().and_then(|known| known.untold_since),
+            taker: known.as_ref().map_or_else(PlaceTaker::default, |known| known.taker),
             unsigned: None,
             alarmed: false,
             settlement: known.map_or_else(settlement, |known| known.settlement),

@@ -297,7 +297,7 @@ impl Watcher {
         self.lane.batches.note(seen.slot.batch, |batch| {
             batch.held_up = why;
             batch.in_block = sighting.in_block().unwrap_or(batch.in_block);
-            batch.hides_taker = sighting.hides_taker().unwrap_or(batch.hides_taker);
+            batch.see(sighting);
         });
     }
 

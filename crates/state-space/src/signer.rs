@@ -7,8 +7,8 @@ use alloy::primitives::{Address, B256, U256};
 use billing::{
     Again, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms,
     Execution, FeeStanding, Foreign, ForeignEffect, Item, ItemOutcome, Memory, Period, Place,
-    PlanId, Rules, Sighting, Signed, Slot, Step, SubscribeId, Unsettled, UserHash, Verdict,
-    next_step,
+    PlaceTaker, PlanId, Rules, Sighting, Signed, Slot, Step, SubscribeId, Unsettled, UserHash,
+    Verdict, next_step,
 };
 use evm_testimony::conclude::{NonceFate, Taker, conclude};
 use std::sync::Arc;
@@ -64,6 +64,7 @@ impl Signer<'_> {
             held: charges,
             waiting: Subscriptions::NONE,
             learnt: false,
+            taker: PlaceTaker::default(),
         });
         Some(())
     }
@@ -84,7 +85,13 @@ impl Signer<'_> {
         for at in self.world.journal.open().collect::<Vec<_>>() {
             let Some(batch) = self.world.journal.batches.get(at).cloned() else { continue };
             let sighting = self.sight(&batch);
-            if sighting.hides_taker() == Some(true) && unnamed_taker.is_none() {
+            let taker = batch.taker.after(&sighting);
+            let hides = match taker {
+                PlaceTaker::Known => false,
+                PlaceTaker::Untold => mood != Mood::Calm,
+                PlaceTaker::Hidden => true,
+            };
+            if hides && unnamed_taker.is_none() {
                 unnamed_taker = Some(u64::from(batch.position));
             }
             let step = next_step(
@@ -94,6 +101,10 @@ impl Signer<'_> {
                 self.rules(),
             );
             self.carry_out(at, step);
+            if let Some(batch) = self.world.journal.batches.get_mut(at) {
+                let is_open = batch.state == BatchState::Open;
+                batch.taker = if is_open { taker } else { PlaceTaker::Known };
+            }
         }
         self.rule_gate(unnamed_taker);
     }
@@ -274,6 +285,7 @@ impl Signer<'_> {
             held: charged.without(elsewhere),
             waiting: charged.among(elsewhere),
             learnt: true,
+            taker: PlaceTaker::default(),
         });
     }
 }

@@ -201,10 +201,12 @@ impl Space {
             Event::Crashed => {
                 spend(&mut world.left.crashes)?;
                 world.gate = GateState::Opening;
+                world.journal.begin();
             }
             Event::Reconfigured => {
                 spend(&mut world.left.changes)?;
                 (world.gate, world.setting) = (GateState::Opening, Setting::NeverReplaces);
+                world.journal.begin();
             }
             Event::Copied => {
                 world.copy.is_none().then_some(())?;
@@ -218,6 +220,7 @@ impl Space {
 
     fn put_back(self, world: &mut World, mark: Mark) -> Option<()> {
         world.journal = world.copy.take()?;
+        world.journal.begin();
         world.gate = GateState::Opening;
         world.journal.in_doubt |= mark == Mark::Stays;
         if self.broken == Some(BrokenRule::OldCopyIsTrusted) {

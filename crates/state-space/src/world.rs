@@ -2,7 +2,7 @@
 //! process.
 
 use alloy::primitives::B256;
-use billing::{AttemptKind, BatchState};
+use billing::{AttemptKind, BatchState, PlaceTaker};
 use std::collections::BTreeSet;
 
 /// Some of the two subscriptions.
@@ -105,6 +105,8 @@ pub(crate) struct Batch {
     pub(crate) waiting: Subscriptions,
     /// True if it was learnt from the chain.
     pub(crate) learnt: bool,
+    /// The transaction that has its place; the process remembers it, and not the journal.
+    pub(crate) taker: PlaceTaker,
 }
 
 impl Batch {
@@ -141,6 +143,14 @@ impl Journal {
 
     pub(crate) fn open(&self) -> impl Iterator<Item = usize> + '_ {
         (0..).zip(&self.batches).filter(|(_, b)| b.state == BatchState::Open).map(|(at, _)| at)
+    }
+
+    /// A process begins that has looked for nothing yet.
+    pub(crate) fn begin(&mut self) {
+        for batch in &mut self.batches {
+            let is_open = batch.state == BatchState::Open;
+            batch.taker = if is_open { PlaceTaker::Hidden } else { PlaceTaker::Known };
+        }
     }
 }
 

@@ -71,11 +71,11 @@ async fn a_lost_answer_to_a_send_is_one_payment_and_a_promise_all_the_same(famil
         ("never answered", Act::PassOnAndHang),
         ("connection cut", Act::PassOnAndBreak),
         ("HTTP 502", Act::PassOnAndFail),
-        ("sent too late", Act::Delay(Duration::from_millis(700))),
+        ("sent too late", Act::Delay(Duration::from_millis(1_700))),
         ("not sent at all", Act::Break),
         ("refused for no reason", Act::Refuse("the moon is full")),
     ];
-    let chain_keys = "rpc_timeout = \"300ms\"".to_owned();
+    let chain_keys = "rpc_timeout = \"1s\"".to_owned();
     let people = u64::try_from(acts.len()).unwrap();
     let town = Town::with(Founding { people, chain_keys, ..Founding::on(family) }).await;
     let signer = town.signer().await;

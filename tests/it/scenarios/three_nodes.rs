@@ -77,12 +77,12 @@ async fn whatever_all_nodes_do_to_a_send_it_is_one_payment_and_a_promise() {
         ("never answered", Act::PassOnAndHang),
         ("connection cut", Act::PassOnAndBreak),
         ("HTTP 502", Act::PassOnAndFail),
-        ("passed on too late", Act::Delay(Duration::from_millis(700))),
+        ("passed on too late", Act::Delay(Duration::from_millis(1_700))),
         ("not passed on, never answered", Act::Swallow),
         ("not passed on, and called accepted", Act::Pretend),
         ("refused for no reason", Act::Refuse("the moon is full")),
     ];
-    let (town, proxies) = three(7, "rpc_timeout = \"300ms\"").await;
+    let (town, proxies) = three(7, "rpc_timeout = \"1s\"").await;
     let signer = town.signer().await;
     for (person, (what, act)) in acts.iter().enumerate() {
         all(&proxies, SEND, act);

@@ -156,7 +156,7 @@ impl Scene {
 }
 
 async fn founded(people: u64, keys: &str) -> Town {
-    let chain_keys = format!("expiry = \"1m\"\nrpc_timeout = \"1s\"\n{keys}");
+    let chain_keys = format!("expiry = \"1m\"\nrpc_timeout = \"4s\"\n{keys}");
     let behind = Duration::from_mins(10);
     let mining = Mining::OnRequest;
     Town::with(Founding { mining, people, chain_keys, behind, ..Founding::on(Family::Tron) }).await

@@ -304,14 +304,9 @@ impl Town {
     /// Waits until the Signer has looked at the chain as it is now.
     pub(crate) async fn noticed(&self) {
         let now = Instant::now();
-        for _ in 0..ASKED_AT_MOST {
-            // Looks follow one another, each asks once or twice: the second knows the first.
-            if self.proxy.asked_since(LOOK, now) >= 4 {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("the Signer does not look at the chain");
+        // Looks follow one another, each asks once or twice: the second knows the first.
+        let looks = async || self.proxy.asked_since(LOOK, now) >= 4;
+        eventually("the Signer looks at the chain", looks).await;
     }
 
     /// Mines until a billing has ended, and tells how.

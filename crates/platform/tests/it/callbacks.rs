@@ -115,7 +115,8 @@ async fn six_tries_and_no_more() {
         let tries = row["tries"].as_array().unwrap();
         let times: Vec<u64> = tries.iter().map(|one| one["atSeconds"].as_u64().unwrap()).collect();
         for (pause_s, pair) in [15, 30, 180, 300, 600].into_iter().zip(times.windows(2)) {
-            assert!((pause_s..=pause_s + 2).contains(&(pair[1] - pair[0])), "{times:?}");
+            // A try itself takes as long as the machine makes it take, and the next pause is 15 s longer or more.
+            assert!((pause_s..pause_s + 15).contains(&(pair[1] - pair[0])), "{times:?}");
         }
         assert_eq!(
             (tries.len(), &row["delivered"], &row["next"]),

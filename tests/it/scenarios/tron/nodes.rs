@@ -30,7 +30,7 @@ pub(super) async fn for_people(people: u64, nodes: usize, keys: &str) -> (Scene,
     let founding = Founding {
         mining: Mining::OnRequest,
         people,
-        chain_keys: format!("expiry = \"1m\"\nrpc_timeout = \"1s\"\n{keys}"),
+        chain_keys: format!("expiry = \"1m\"\nrpc_timeout = \"4s\"\n{keys}"),
         behind: Duration::from_mins(10),
         ..Founding::on(Family::Tron)
     };
