@@ -157,9 +157,11 @@ pub(crate) fn begin(
     let wrote = Arc::clone(&figures);
     let writer =
         ServerWriter { line, jobs: to_write, figures: wrote, mark, unanswered: None, pending };
+    let begun = Begun::written(was_closed);
     let alive = Heartbeat {
         config: config.clone(),
         entry,
+        begun: Arc::clone(&begun),
         instance: Arc::clone(&instance),
         link: Arc::clone(&link),
         clock,
@@ -168,7 +170,7 @@ pub(crate) fn begin(
     let journal = Journal::of(Opened {
         queue: WorkQueue::of_a_server(jobs, questions, link),
         figures,
-        found: Findings { old_copy, was_closed, left_ms, begun: Begun::written() },
+        found: Findings { old_copy, was_closed, left_ms, begun },
         space: FreeSpace::default(),
         tables,
         instance: Some(instance),

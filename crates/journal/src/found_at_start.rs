@@ -76,17 +76,39 @@ impl FoundAtStart {
 }
 
 /// The record of a start: written down or not, and the lanes to be written with it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Begun {
     written: AtomicBool,
+    /// True if this process may close the journal: the one before it did, or every lane has noted that it did not.
+    may_close: AtomicBool,
     /// Lanes that were taken up before that could be written, and the journal as it was found for them.
     taken_up: Mutex<Vec<(LaneId, LeftJournal)>>,
 }
 
 impl Begun {
+    /// A start that is not on disk yet.
+    pub(crate) fn new(was_closed: bool) -> Arc<Self> {
+        let (written, may_close) = (AtomicBool::new(false), AtomicBool::new(was_closed));
+        Arc::new(Self { written, may_close, taken_up: Mutex::default() })
+    }
+
     /// A start that is on disk already.
-    pub fn written() -> Arc<Self> {
-        Arc::new(Self { written: AtomicBool::new(true), taken_up: Mutex::default() })
+    pub fn written(was_closed: bool) -> Arc<Self> {
+        let begun = Self::new(was_closed);
+        begun.set_written();
+        begun
+    }
+
+    /// Returns true if the next process may find the journal closed once this one ends. A process that ends before it
+    /// has taken up the lanes leaves the journal as unclosed as it was found: nobody has looked yet for what a copy has
+    /// forgotten.
+    pub fn may_close(&self) -> bool {
+        self.may_close.load(Ordering::Acquire)
+    }
+
+    /// Every lane is taken up.
+    pub(crate) fn set_all_taken_up(&self) {
+        self.may_close.store(true, Ordering::Release);
     }
 
     /// Returns true if the start is on disk.

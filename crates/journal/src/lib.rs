@@ -111,6 +111,11 @@ impl Journal {
         self.queue.ready()
     }
 
+    /// Every lane is taken up: from now on this process may close a journal that was found unclosed.
+    pub fn set_all_taken_up(&self) {
+        self.found.begun().set_all_taken_up();
+    }
+
     /// The findings of this process's start.
     pub fn found(&self) -> &FoundAtStart {
         &self.found

@@ -26,7 +26,7 @@ impl FileToMove {
     pub fn open(from: &JournalConfig) -> Result<Self, OpenError> {
         let files = Files::of(from);
         files.find_mark()?;
-        let file = open::open(&files)?;
+        let file = open::open(&files)?.conn;
         Ok(Self { files, file })
     }
 

@@ -49,8 +49,7 @@ impl Journal {
     ) -> Result<(Self, Writer), OpenError> {
         let files = Files::of(config);
         files.find_mark()?;
-        let was_closed = !files.is_unclosed();
-        let conn = open(&files)?;
+        let FoundFile { conn, was_closed } = open(&files)?;
         let files = if disk.tells_files_apart() { files.opened()? } else { files };
         // A long log is written to the file between commits, and never by one.
         conn.pragma_update(None, "wal_autocheckpoint", 0).map_err(|e| refused(&config.path, &e))?;
@@ -58,7 +57,7 @@ impl Journal {
         let left_ms = doubts::left_ms(&*conn).map_err(problem)?;
         let mark = HighWaterMark::of(files.clone(), clock);
         let old_copy = mark.is_contradicted_by(&*conn).map_err(problem)?;
-        let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
+        let mut start = Start::new(mark, old_copy, was_closed, disk.as_ref()).map_err(problem)?;
         start.write(&conn, disk.as_ref()).map_err(problem)?;
         let (jobs, work) = mpsc::channel::<Job>(config.queue_length);
         let found = Findings { old_copy, was_closed, left_ms, begun: start.begun() };
@@ -126,16 +125,24 @@ pub(crate) fn empty(files: &Files) -> Result<HeldFile, OpenError> {
     Ok(conn)
 }
 
+/// An existing journal of this process alone, in this program's version.
+pub(crate) struct FoundFile {
+    pub(crate) conn: HeldFile,
+    /// True if the process before this one closed it.
+    pub(crate) was_closed: bool,
+}
+
 /// Opens an existing journal for this process alone, and brings it to the version of this program. A file that is
 /// no journal, or is of a version that this program cannot read, is left as it is.
-pub(crate) fn open(files: &Files) -> Result<HeldFile, OpenError> {
+pub(crate) fn open(files: &Files) -> Result<FoundFile, OpenError> {
     let path = files.path();
     let problem = |e: rusqlite::Error| refused(path, &e);
-    let unclosed = files.is_unclosed();
     let conn = files.connect()?;
+    // Whoever had it before has closed it by now, or never will.
+    let was_closed = !files.is_unclosed();
     let found = version(path, &conn)?;
     files.hold(&conn)?;
-    if unclosed {
+    if !was_closed {
         refuse_what_is_not_whole(files, &conn, found)?;
     }
     if let Some(problem) = schema_check::fault(&conn, found).map_err(problem)? {
@@ -143,7 +150,7 @@ pub(crate) fn open(files: &Files) -> Result<HeldFile, OpenError> {
     }
     when_closed(&conn, LogAtClose::Merged).map_err(problem)?;
     bring_up(&conn, path, found, migrations::STEPS)?;
-    Ok(conn)
+    Ok(FoundFile { conn, was_closed })
 }
 
 fn refuse_what_is_not_whole(files: &Files, conn: &Connection, found: i64) -> Result<(), OpenError> {

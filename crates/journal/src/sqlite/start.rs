@@ -6,6 +6,7 @@ use crate::model::BootId;
 use crate::sql::{SqlError, SqlResult};
 use crate::sqlite::disk::Disk;
 use crate::sqlite::file_mark::HighWaterMark;
+use crate::sqlite::log_at_close::{LogAtClose, when_closed};
 use crate::sqlite::log_start;
 use crate::tables::{doubts, unreconciled};
 use rusqlite::Connection;
@@ -29,9 +30,21 @@ const AGAIN_MS: u64 = 1_000;
 
 impl Start {
     /// One that is not written yet.
-    pub(crate) fn new(mark: HighWaterMark, old_copy: bool, disk: &dyn Disk) -> SqlResult<Self> {
+    pub(crate) fn new(
+        mark: HighWaterMark,
+        old_copy: bool,
+        was_closed: bool,
+        disk: &dyn Disk,
+    ) -> SqlResult<Self> {
         let boot = BootId::new(disk.boot_id().map_err(SqlError::foreign)?);
-        Ok(Self { mark, boot, old_copy, begun: Arc::default(), tried_ms: i64::MIN, gone: false })
+        Ok(Self {
+            mark,
+            boot,
+            old_copy,
+            begun: Begun::new(was_closed),
+            tried_ms: i64::MIN,
+            gone: false,
+        })
     }
 
     /// Returns the shared state of the start, for later checks that it is written.
@@ -131,10 +144,15 @@ impl Start {
         }
     }
 
-    /// Moves the mark for the last time.
+    /// Moves the mark for the last time, and leaves the log to the next process if this one may not close the journal.
     pub(crate) fn finish(&mut self, conn: &Connection) {
         if self.begun.is_written() {
             self.mark.finish(conn);
+        }
+        if !self.begun.may_close()
+            && let Err(problem) = when_closed(conn, LogAtClose::Kept)
+        {
+            warn!(%problem, "the next start takes the journal for a closed one, which it was not found to be");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The time until which a lane is known, over starts that teach nothing of the lane.
 
-use super::restoring::closed;
+use super::restoring::{closed, killed};
 use super::*;
 use journal::LeftJournal;
 
@@ -12,7 +12,7 @@ async fn a_start_that_reconciles_nothing_moves_no_time_until_which_a_lane_is_kno
     let open = book.accept(&[item(1, 1)]).await.unwrap();
     let unknown = LaneId { signer: Address::repeat_byte(0x77), ..lane() };
     let left = async |journal: &Journal, lane| journal.lane(lane).take_up().await.unwrap().left;
-    let room = closed(book).await;
+    let mut room = closed(book).await;
     let mut before = Vec::new();
     for settles in [true, false] {
         let journal = Journal::open(&config(&room)).unwrap();
@@ -22,7 +22,7 @@ async fn a_start_that_reconciles_nothing_moves_no_time_until_which_a_lane_is_kno
             let charged = end(&open, BatchState::Charged, vec![ItemOutcome::Charged]);
             journal.settle(vec![charged], NOW_MS + 3_600_000).await.unwrap();
         }
-        drop(journal);
+        room = killed(&Book { journal, room });
     }
     assert!(before[0][0].left_ms.is_some() && before[0][0].known_ms.is_some(), "{before:?}");
     let killed = before[0].map(|left| LeftJournal { was_closed: false, ..left });

@@ -15,7 +15,7 @@ pub(crate) async fn closed(book: Book) -> Room {
 }
 
 /// The files as a process leaves them that is killed now, in a directory of their own.
-fn killed(book: &Book) -> Room {
+pub(crate) fn killed(book: &Book) -> Room {
     let (from, room) = (config(&book.room).path, Room::new());
     let to = config(&room).path;
     for ending in ["", "-wal", ".mark"] {
@@ -377,4 +377,21 @@ async fn it_is_known_whether_the_process_before_closed_the_journal() {
     assert!(!Journal::open(&config(&copy)).unwrap().found().was_closed());
     let room = closed(book).await;
     assert!(Journal::open(&config(&room)).unwrap().found().was_closed());
+}
+
+/// A start that is refused, and a command that has the journal for a moment, close the file and have looked at no chain.
+#[tokio::test]
+async fn a_process_that_takes_up_no_lane_leaves_the_journal_as_unclosed_as_it_was() {
+    let book = Book::in_a_file().await;
+    assert!(book.takes(item(1, 1)).await);
+    let copy = killed(&book);
+    for _ in 0..2 {
+        let journal = Journal::open(&config(&copy)).unwrap();
+        assert!(!journal.found().was_closed());
+        journal.close().await;
+    }
+    let journal = Journal::open(&config(&copy)).unwrap();
+    journal.set_all_taken_up();
+    journal.close().await;
+    assert!(Journal::open(&config(&copy)).unwrap().found().was_closed());
 }
