@@ -190,10 +190,8 @@ fn nothing_is_renewed_that_lives(world: &World, disk: &Connection, signed: &Sign
     if signed.own.side != Side::Tron || signed.seq == 0 {
         return Ok(());
     }
-    let final_ms = world.tron.final_ms();
     for own in world.watch.of_batch(disk, signed.batch) {
-        let lives = own.expires_ms() > final_ms || world.fate(Side::Tron, own.hash).is_some();
-        if own.hash != signed.own.hash && lives {
+        if own.hash != signed.own.hash && lives_on_tron(world, &own) {
             return Err(format!(
                 "D5: batch {} is signed again while {} can land",
                 signed.batch, own.hash
@@ -203,13 +201,19 @@ fn nothing_is_renewed_that_lives(world: &World, disk: &Connection, signed: &Sign
     Ok(())
 }
 
+/// Returns true if a transaction has landed, or can: its time is not over by the newest irrevocable block.
+fn lives_on_tron(world: &World, own: &Own) -> bool {
+    own.expires_ms() > world.tron.final_ms() || world.fate(Side::Tron, own.hash).is_some()
+}
+
 /// D6: nothing is signed for an account of which something forgotten was to be seen at every honest node ever since the
-/// process began.
+/// process began. A dead transaction is nothing, though a node of TRON keeps it in its pool.
 fn nothing_forgotten_is_in_sight(world: &World, disk: &Connection, signed: &Signed) -> Law {
     for own in world.watch.in_sight() {
         let other = (own.side, own.signer) != (signed.own.side, signed.own.signer);
         let before = own.side == Side::Evm && own.position > signed.position;
-        if other || before || world.bills_elsewhere(own.side) || is_known(disk, own) {
+        let dead = own.side == Side::Tron && !lives_on_tron(world, own);
+        if other || before || dead || world.bills_elsewhere(own.side) || is_known(disk, own) {
             continue;
         }
         return Err(format!(
