@@ -13,7 +13,8 @@ use super::opening::open;
 use super::reconcile::knows_all_now;
 use super::verdict::NoVerdict;
 use billing::{
-    Attempt, AttemptKind, Landed, Memory, Place, Rules, Sighting, Slot, Step, Verdict, next_step,
+    Attempt, AttemptKind, Gate, Landed, Memory, Place, Rules, Sighting, Slot, Step, Verdict,
+    next_step,
 };
 use chain::{ChainError, HeadExtent};
 use futures_util::future::join_all;
@@ -109,10 +110,12 @@ impl Watcher {
         // A lane that cannot be opened takes nothing new; what is open is followed all the same.
         let unnamed = || self.lane.unnamed_taker(pulse.nonces);
         let ruled_for = unnamed();
-        let mut opened = open(&self.lane, pulse).await;
+        // A start has not looked yet at what it took up: only after that look is there anything to say of it.
+        let is_new = ruled_for.is_some() && matches!(self.lane.gate(), Gate::Opening);
+        let mut opened = if is_new { Ok(()) } else { open(&self.lane, pulse).await };
         let followed = self.follow().await;
         // A lane that takes new work does so no longer than this look, and a start waits for no second one.
-        if unnamed() != ruled_for {
+        if is_new || unnamed() != ruled_for {
             opened = open(&self.lane, pulse).await;
         }
         self.lane.looked.notify_waiters();

@@ -157,7 +157,7 @@ pub(crate) fn begin(
     let wrote = Arc::clone(&figures);
     let writer =
         ServerWriter { line, jobs: to_write, figures: wrote, mark, unanswered: None, pending };
-    let begun = Begun::written(was_closed);
+    let begun = Begun::written();
     let alive = Heartbeat {
         config: config.clone(),
         entry,

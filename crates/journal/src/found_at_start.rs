@@ -76,7 +76,7 @@ impl FoundAtStart {
 }
 
 /// The record of a start: written down or not, and the lanes to be written with it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Begun {
     written: AtomicBool,
     /// True if this process may close the journal: the one before it did, or every lane has noted that it did not.
@@ -86,15 +86,9 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// A start that is not on disk yet.
-    pub(crate) fn new(was_closed: bool) -> Arc<Self> {
-        let (written, may_close) = (AtomicBool::new(false), AtomicBool::new(was_closed));
-        Arc::new(Self { written, may_close, taken_up: Mutex::default() })
-    }
-
     /// A start that is on disk already.
-    pub fn written(was_closed: bool) -> Arc<Self> {
-        let begun = Self::new(was_closed);
+    pub fn written() -> Arc<Self> {
+        let begun = Arc::<Self>::default();
         begun.set_written();
         begun
     }
@@ -106,8 +100,8 @@ impl Begun {
         self.may_close.load(Ordering::Acquire)
     }
 
-    /// Every lane is taken up.
-    pub(crate) fn set_all_taken_up(&self) {
+    /// The journal was found closed, or every lane is taken up.
+    pub(crate) fn set_may_close(&self) {
         self.may_close.store(true, Ordering::Release);
     }
 

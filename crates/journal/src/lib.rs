@@ -113,7 +113,7 @@ impl Journal {
 
     /// Every lane is taken up: from now on this process may close a journal that was found unclosed.
     pub fn set_all_taken_up(&self) {
-        self.found.begun().set_all_taken_up();
+        self.found.begun().set_may_close();
     }
 
     /// The findings of this process's start.

@@ -52,6 +52,9 @@ impl Journal {
     /// The handle of a journal that was opened.
     pub fn of(opened: Opened) -> Self {
         let Opened { queue, figures, found, tables, space, instance, clock } = opened;
+        if found.was_closed {
+            found.begun.set_may_close();
+        }
         Self {
             found: FoundAtStart::new(found),
             pauses: Pauses::new(tables.pauses, queue.clone()),

@@ -57,7 +57,7 @@ impl Journal {
         let left_ms = doubts::left_ms(&*conn).map_err(problem)?;
         let mark = HighWaterMark::of(files.clone(), clock);
         let old_copy = mark.is_contradicted_by(&*conn).map_err(problem)?;
-        let mut start = Start::new(mark, old_copy, was_closed, disk.as_ref()).map_err(problem)?;
+        let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
         start.write(&conn, disk.as_ref()).map_err(problem)?;
         let (jobs, work) = mpsc::channel::<Job>(config.queue_length);
         let found = Findings { old_copy, was_closed, left_ms, begun: start.begun() };
@@ -148,7 +148,9 @@ pub(crate) fn open(files: &Files) -> Result<FoundFile, OpenError> {
     if let Some(problem) = schema_check::fault(&conn, found).map_err(problem)? {
         return Err(OpenError::Altered { path: path.to_owned(), problem });
     }
-    when_closed(&conn, LogAtClose::Merged).map_err(problem)?;
+    // Nobody finds it closed because a process failed on the way, or was refused.
+    let log = if was_closed { LogAtClose::Merged } else { LogAtClose::Kept };
+    when_closed(&conn, log).map_err(problem)?;
     bring_up(&conn, path, found, migrations::STEPS)?;
     Ok(FoundFile { conn, was_closed })
 }

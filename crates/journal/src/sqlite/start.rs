@@ -30,21 +30,9 @@ const AGAIN_MS: u64 = 1_000;
 
 impl Start {
     /// One that is not written yet.
-    pub(crate) fn new(
-        mark: HighWaterMark,
-        old_copy: bool,
-        was_closed: bool,
-        disk: &dyn Disk,
-    ) -> SqlResult<Self> {
+    pub(crate) fn new(mark: HighWaterMark, old_copy: bool, disk: &dyn Disk) -> SqlResult<Self> {
         let boot = BootId::new(disk.boot_id().map_err(SqlError::foreign)?);
-        Ok(Self {
-            mark,
-            boot,
-            old_copy,
-            begun: Begun::new(was_closed),
-            tried_ms: i64::MIN,
-            gone: false,
-        })
+        Ok(Self { mark, boot, old_copy, begun: Arc::default(), tried_ms: i64::MIN, gone: false })
     }
 
     /// Returns the shared state of the start, for later checks that it is written.
@@ -144,15 +132,14 @@ impl Start {
         }
     }
 
-    /// Moves the mark for the last time, and leaves the log to the next process if this one may not close the journal.
+    /// Moves the mark for the last time, and has the journal closed if this process may.
     pub(crate) fn finish(&mut self, conn: &Connection) {
         if self.begun.is_written() {
             self.mark.finish(conn);
         }
-        if !self.begun.may_close()
-            && let Err(problem) = when_closed(conn, LogAtClose::Kept)
-        {
-            warn!(%problem, "the next start takes the journal for a closed one, which it was not found to be");
+        if self.begun.may_close() {
+            // If this fails, the next process finds the journal unclosed, and looks at the chains once more.
+            when_closed(conn, LogAtClose::Merged).ok();
         }
     }
 }
