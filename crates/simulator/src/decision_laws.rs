@@ -191,7 +191,7 @@ fn nothing_is_renewed_that_lives(world: &World, disk: &Connection, signed: &Sign
         return Ok(());
     }
     for own in world.watch.of_batch(disk, signed.batch) {
-        if own.hash != signed.own.hash && lives_on_tron(world, &own) {
+        if own.hash != signed.own.hash && lives_on_tron(world, own) {
             return Err(format!(
                 "D5: batch {} is signed again while {} can land",
                 signed.batch, own.hash
