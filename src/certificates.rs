@@ -62,8 +62,9 @@ impl<'b> ChargeMade<'b> {
         profile: &Profile,
     ) -> Result<Certificate, NoCertificate> {
         let Self { billing, item, line, transaction } = self;
-        let end = journal.end_in_history(billing.batch).await?;
-        let history = end.ok_or(NoCertificate::NotCharged(line.state(billing.state)))?;
+        let open = || NoCertificate::NotCharged(line.state(billing.state));
+        let settled_ms = billing.settled_ms.ok_or_else(open)?;
+        let history = journal.end_in_history(billing.batch, settled_ms).await?.ok_or_else(open)?;
         let network = billing.network.id;
         let statement = Statement { network, claim: claim(billing, line), history };
         Ok(match block {

@@ -12,6 +12,9 @@ pub(super) const QUESTIONS: usize = 64;
 /// Greatest number of those questions that may wait for something to happen. One more is answered at once.
 const WAITING: usize = 32;
 
+/// Greatest number of certificates that are made for one caller at one time: nodes are asked for a whole block each.
+const CERTIFICATES: usize = 2;
+
 /// Greatest number of one caller's control requests at work at one time.
 const CONTROLS: usize = 16;
 
@@ -28,14 +31,16 @@ pub(super) enum CallerBudget {
     Billings,
     /// Requests at work that change nothing.
     Questions,
+    /// Certificates that are being made.
+    Certificates,
     /// Requests at work that pause, resume, resolve, or ask for what those change.
     Control,
 }
 
 impl CallerBudget {
     /// Every word that there is for one in metrics.
-    pub(super) const WORDS: [&'static str; 6] =
-        ["connections", "bodies", "messages", "billings", "questions", "control"];
+    pub(super) const WORDS: [&'static str; 7] =
+        ["connections", "bodies", "messages", "billings", "questions", "certificates", "control"];
 
     /// The word for it in metrics.
     pub(super) fn word(self) -> &'static str {
@@ -45,6 +50,7 @@ impl CallerBudget {
             Self::Messages => "messages",
             Self::Billings => "billings",
             Self::Questions => "questions",
+            Self::Certificates => "certificates",
             Self::Control => "control",
         }
     }
@@ -65,6 +71,7 @@ impl fmt::Display for UsedUp {
             CallerBudget::Messages => "messages in the last minute",
             CallerBudget::Billings => "billing requests at work",
             CallerBudget::Questions => "questions at work",
+            CallerBudget::Certificates => "certificates at work",
             CallerBudget::Control => "requests at work that control something",
         };
         write!(f, "{} has used up its own budget of {what}", self.by)
@@ -76,6 +83,7 @@ impl fmt::Display for UsedUp {
 pub(super) struct Budgets {
     billings: Arc<Permits>,
     questions: Arc<Permits>,
+    certificates: Arc<Permits>,
     control: Arc<Permits>,
     /// Of those that ask, who wait for something to happen.
     waiting: Arc<Permits>,
@@ -86,6 +94,7 @@ impl Budgets {
         Self {
             billings: Permits::new(limits.max_concurrent_requests),
             questions: Permits::new(QUESTIONS),
+            certificates: Permits::new(CERTIFICATES),
             control: Permits::new(CONTROLS),
             waiting: Permits::new(WAITING),
         }
@@ -100,6 +109,7 @@ impl Budgets {
         let permits = match what {
             CallerBudget::Billings => &self.billings,
             CallerBudget::Questions => &self.questions,
+            CallerBudget::Certificates => &self.certificates,
             CallerBudget::Control => &self.control,
             CallerBudget::Connections | CallerBudget::Bodies | CallerBudget::Messages => {
                 return Ok(None);

@@ -23,15 +23,20 @@ pub(super) async fn certificate(
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    handle_signed(state, request, Purpose::Ask, async move |state, Authenticated { caller, .. }| {
-        let Ok(Path(cursor)) = path else { return REJECTED.into_response() };
-        let rights = caller.as_ref().map(|caller| &caller.rights);
-        match certified(&state, &cursor, rights).await {
-            Ok(text) => envelope(StatusCode::OK, 1, "success".to_owned(), text),
-            Err(NoCertificate::Journal(error)) => HttpReply::from(error).into_response(),
-            Err(why) => Rejection::NoCertificate(why).into_response(),
-        }
-    })
+    handle_signed(
+        state,
+        request,
+        Purpose::Certify,
+        async move |state, Authenticated { caller, .. }| {
+            let Ok(Path(cursor)) = path else { return REJECTED.into_response() };
+            let rights = caller.as_ref().map(|caller| &caller.rights);
+            match certified(&state, &cursor, rights).await {
+                Ok(text) => envelope(StatusCode::OK, 1, "success".to_owned(), text),
+                Err(NoCertificate::Journal(error)) => HttpReply::from(error).into_response(),
+                Err(why) => Rejection::NoCertificate(why).into_response(),
+            }
+        },
+    )
     .await
 }
 

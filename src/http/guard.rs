@@ -40,6 +40,8 @@ pub(super) enum Purpose {
     Inspect,
     /// The same for callers who may read.
     Ask,
+    /// The same, and nodes are asked for a whole block.
+    Certify,
 }
 
 impl Purpose {
@@ -49,9 +51,9 @@ impl Purpose {
         let rights = rights.unwrap_or(&usual);
         match self {
             Self::Control | Self::Inspect if !rights.control => Err(Rejection::NoControl),
-            Self::Ask if !rights.read => Err(Rejection::NoRight("read")),
+            Self::Ask | Self::Certify if !rights.read => Err(Rejection::NoRight("read")),
             Self::Bill if !rights.bill => Err(Rejection::NoRight("bill")),
-            Self::Bill | Self::Control | Self::Inspect | Self::Ask => Ok(()),
+            Self::Bill | Self::Control | Self::Inspect | Self::Ask | Self::Certify => Ok(()),
         }
     }
 
@@ -59,7 +61,7 @@ impl Purpose {
     fn is_judged_once(self) -> bool {
         match self {
             Self::Bill => true,
-            Self::Control | Self::Inspect | Self::Ask => false,
+            Self::Control | Self::Inspect | Self::Ask | Self::Certify => false,
         }
     }
 
@@ -69,6 +71,7 @@ impl Purpose {
             Self::Bill => CallerBudget::Billings,
             Self::Control | Self::Inspect => CallerBudget::Control,
             Self::Ask => CallerBudget::Questions,
+            Self::Certify => CallerBudget::Certificates,
         }
     }
 }
@@ -168,7 +171,9 @@ impl Arrived<'_> {
         let longest = state.limits.body_limit_bytes;
         let limit = match self.purpose {
             Purpose::Bill => longest,
-            Purpose::Control | Purpose::Inspect | Purpose::Ask => SHORT_BODY.min(longest),
+            Purpose::Control | Purpose::Inspect | Purpose::Ask | Purpose::Certify => {
+                SHORT_BODY.min(longest)
+            }
         };
         let arrived = self.begun.checked_add(state.limits.body_timeout);
         let arrived = arrived.unwrap_or(self.deadline).min(self.deadline);

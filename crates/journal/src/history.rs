@@ -57,6 +57,24 @@ pub(crate) fn append_to(
     conn.prepare_cached(insert)?.queue(params![seq, at_ms, event, row.body, digest])
 }
 
+/// Returns the first row that was written at this time (Unix ms) or later, as far as halving finds it where a clock
+/// went back; the row behind the last if there is none.
+pub(crate) fn first_since(conn: &dyn Database, at_ms: i64) -> SqlResult<u64> {
+    let mut time = conn.prepare_cached("SELECT at_ms FROM history WHERE seq = ?1")?;
+    let (mut from, mut to) = (1, head(conn)?.row.saturating_add(1));
+    while from < to {
+        let middle = u64::midpoint(from, to);
+        let written_ms: Option<i64> =
+            time.query_row(params![middle], |row| row.get(0)).optional()?;
+        if written_ms.is_some_and(|written_ms| written_ms < at_ms) {
+            from = middle.saturating_add(1);
+        } else {
+            to = middle;
+        }
+    }
+    Ok(from)
+}
+
 /// Returns the digest of the row that wrote down the end of a batch, if that is one of these rows.
 pub(crate) fn end_of(
     conn: &dyn Database,

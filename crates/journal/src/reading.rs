@@ -77,13 +77,20 @@ impl Journal {
         self.queue.read(move |conn| query(Reading::of(conn))).await
     }
 
-    /// Returns the digest of the history's row that wrote down the end of a batch, looking from the newest row back;
-    /// none if the batch has not ended here.
-    pub async fn end_in_history(&self, batch: BatchId) -> Result<Option<B256>, JournalError> {
-        let mut end = self.queue.read(history::head).await?.row.saturating_add(1);
-        while end > 0 {
-            let rows = end.saturating_sub(ROWS_AT_ONCE)..end;
-            end = rows.start;
+    /// Returns the digest of the history's row that wrote down the end of a batch, which ended at this time (Unix ms);
+    /// none if the batch has not ended here. Looks first where that time is, and then farther and farther from there: a
+    /// clock may have gone back.
+    pub async fn end_in_history(
+        &self,
+        batch: BatchId,
+        settled_ms: i64,
+    ) -> Result<Option<B256>, JournalError> {
+        let near = move |conn: &dyn Database| {
+            let behind = history::head(conn)?.row.saturating_add(1);
+            Ok((history::first_since(conn, settled_ms)?, behind))
+        };
+        let (near, behind): (u64, u64) = self.queue.read(near).await?;
+        for rows in outward(near, behind) {
             let found = self.queue.read(move |conn| history::end_of(conn, batch, &rows)).await?;
             if let Some(digest) = found {
                 return Ok(B256::try_from(digest.as_slice()).ok());
@@ -95,5 +102,35 @@ impl Journal {
     /// The name of this journal among all others: the id of the first start on it. None: nobody has begun on it.
     pub async fn name(&self) -> Result<Option<[u8; 16]>, JournalError> {
         self.queue.read(starts::first).await
+    }
+}
+
+/// The rows below `behind`, some at a time: those from `near` on and those before by turns, farther and farther away.
+fn outward(near: u64, behind: u64) -> impl Iterator<Item = Range<u64>> {
+    let steps = 0..=behind.div_ceil(ROWS_AT_ONCE);
+    let both = steps.flat_map(move |step| {
+        let away = step.saturating_mul(ROWS_AT_ONCE);
+        let (from, end) = (near.saturating_add(away), near.saturating_sub(away));
+        let above = from..from.saturating_add(ROWS_AT_ONCE).min(behind);
+        [above, end.saturating_sub(ROWS_AT_ONCE)..end]
+    });
+    both.filter(|rows| !rows.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_looked_at_once_wherever_the_search_begins() {
+        let behind = 3 * ROWS_AT_ONCE + 5;
+        for near in [0, 1, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + 7, behind] {
+            let first = outward(near, behind).next().unwrap();
+            assert!(first.contains(&near) || near == behind, "{first:?}");
+            let mut rows: Vec<u64> = outward(near, behind).flatten().collect();
+            rows.sort_unstable();
+            assert!(rows.into_iter().eq(0..behind), "from {near}");
+        }
+        assert_eq!(outward(1, 1).next(), Some(0..1));
     }
 }

@@ -272,6 +272,18 @@ test('after a restart charts and totals are what the ledger says, slot by slot',
   await world.look(page, 'signer-charts');
 });
 
+test('a charge of the ledger has its certificate, and the page that verifies takes it', async () => {
+  await go('/charges?state=charged&chainId=139');
+  const [download] = await Promise.all([page.waitForEvent('download', { timeout: PATIENCE }), page.locator('tbody a', { hasText: 'certificate' }).first().click()]);
+  const file = await download.path();
+  const own = await world.window();
+  await own.goto(`${url}/page/certificate.html`);
+  await own.setInputFiles('[name=file]', file);
+  await own.fill('[name=block]', JSON.parse(await readFile(file, 'utf8')).block);
+  await own.click('text=Verify');
+  await own.locator('#said').filter({ hasText: 'It is valid' }).waitFor({ timeout: PATIENCE });
+});
+
 test('a certificate is verified by the page alone, and proves nothing of another block', async () => {
   const own = await world.window();
   await own.goto(`${url}/page/certificate.html`);

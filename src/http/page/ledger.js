@@ -1,6 +1,6 @@
 // The ledger: charges and refusals, narrowed, and taken away as a file.
 
-import { ask } from './ask.js';
+import { ask, askForText } from './ask.js';
 import { fee, hash, learn, money, nameOf, stands } from './chains.js';
 import { badge, cells, grouped, h, moment, table, time } from './words.js';
 
@@ -19,9 +19,9 @@ const words = (charge) => [charge.resolved && `a person said: ${charge.resolved}
 
 const COLUMNS = [['When'], ['Amount', 'number'], ['State'], ['Why', 'why'], ['Subscription'], ['Plan'], ['Chain'], ['Transaction'], ['Fee', 'number']];
 
-const row = (charge) => cells(COLUMNS, [
+const row = (charge, guarded) => cells(COLUMNS, [
   moment(charge.acceptedAt ?? charge.refusedAt), money(charge.chainId, charge.token, charge.amount), badge(charge.state),
-  charge.failCode || charge.refusals > 1 || charge.resolved ? h('span', { title: words(charge) }, charge.failCode ?? words(charge)) : '',
+  charge.failCode || charge.refusals > 1 || charge.resolved ? h('span', { title: words(charge) }, charge.failCode ?? words(charge)) : charge.state === 'charged' ? certificate(charge, guarded) : '',
   h('a', { href: `#/charges?subscribeId=${charge.subscribeId}` }, charge.subscribeId),
   h('span', {}, charge.planId, h('span', { class: 'soft' }, charge.period === null ? '' : `, period ${charge.period}`)), nameOf(charge.chainId), hash(charge.chainId, charge.txHash),
   charge.feeShare ? fee(charge.chainId, charge.feeShare) : '',
@@ -54,7 +54,7 @@ export async function ledger(asked, { show, route, guarded }) {
     do {
       const page = await ask('GET', `/PayTool/charges?${question(asked, PAGE, next)}`);
       await learn(page.charges.map((charge) => [charge.chainId, charge.token]));
-      body.append(...page.charges.map(row));
+      body.append(...page.charges.map((charge) => row(charge, guarded)));
       [found, next] = [found + page.charges.length, page.next];
     } while (found === 0 && next !== null && body.isConnected);
     more.replaceChildren(...[
@@ -77,6 +77,19 @@ function question(asked, limit, after) {
   return wanted;
 }
 
+/** The proof of a charge, as a file: the same as `merchant-signer certificate` writes. */
+function certificate({ cursor, subscribeId }, guarded) {
+  const href = `/PayTool/charges/${cursor}/certificate`;
+  const make = async () => save(new Blob([await askForText(href)], { type: 'application/json' }), `certificate-${subscribeId}.json`).click();
+  const onclick = (event) => {
+    event.preventDefault();
+    guarded(make);
+  };
+  return h('a', { href, onclick }, 'certificate');
+}
+
+const save = (blob, download, words = download) => h('a', { href: URL.createObjectURL(blob), download }, words);
+
 /** Everything that is like that, as a file: the same as `merchant-signer export` writes. */
 async function download(asked, place) {
   const parts = [];
@@ -90,7 +103,7 @@ async function download(asked, place) {
     place.replaceChildren(h('span', { role: 'status' }, `${grouped(rows)} charges …`));
   } while (next !== null && rows < MOST_ROWS_OF_A_FILE && place.isConnected);
   if (!place.isConnected) return;
-  const link = h('a', { href: URL.createObjectURL(new Blob(parts, { type: 'text/csv' })), download: 'charges.csv' }, `charges.csv: ${grouped(rows)} charges`);
+  const link = save(new Blob(parts, { type: 'text/csv' }), 'charges.csv', `charges.csv: ${grouped(rows)} charges`);
   place.replaceChildren(link, next === null ? '' : h('span', { class: 'warn' }, 'There are more: narrow it, or use merchant-signer export.'));
   link.click();
 }

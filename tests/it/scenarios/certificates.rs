@@ -7,12 +7,15 @@ use crate::world::signer::{Heard, Signer, unix_seconds};
 use crate::world::town::{PRICE, Town};
 use alloy::primitives::B256;
 use certificate::form::{Certificate, Shown};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::process::Command;
+use std::time::Duration;
 
 on_both_families![
     a_charge_is_shown_to_whoever_trusts_its_block,
     what_no_final_block_shows_has_no_certificate,
+    a_caller_has_two_made_at_once,
 ];
 
 /// The most that a certificate may be, bytes, as docs/certificates.md says.
@@ -122,6 +125,27 @@ async fn what_no_final_block_shows_has_no_certificate(family: Family) {
     assert_eq!((hidden.status, hidden.code()), (503, 0), "{hidden:?}");
     let why = hidden.body["msg"].as_str().unwrap();
     assert!(why.contains("no node shows its block in a form that proves it"), "{why}");
+    town.proxy.heal();
+    assert_eq!(asked(&signer, cursor).await.status, 200);
+}
+
+/// Each asks nodes for a whole block, and they have other things to tell.
+async fn a_caller_has_two_made_at_once(family: Family) {
+    let town = Town::on(family).await;
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    let rows = rows(&signer).await;
+    let cursor = rows[0]["cursor"].as_str().unwrap();
+    let record = match family {
+        Family::Evm => "eth_getTransactionReceipt",
+        Family::Tron => "gettransactioninfobyid",
+    };
+    town.proxy.fault(record, Act::Delay(Duration::from_secs(2)));
+    let heard = join_all((0..3).map(|_| asked(&signer, cursor))).await;
+    let refused: Vec<_> = heard.iter().filter(|one| one.status == 429).collect();
+    assert_eq!(refused.len(), 1, "{heard:?}");
+    assert!(refused[0].text.contains("certificates at work"), "{refused:?}");
     town.proxy.heal();
     assert_eq!(asked(&signer, cursor).await.status, 200);
 }
