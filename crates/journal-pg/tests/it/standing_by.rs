@@ -331,3 +331,31 @@ async fn who_could_bill_nothing_leaves_the_journal_to_who_could() {
     drop(fit);
     unfit.turn().await.unwrap().close().await;
 }
+
+/// A start that is refused has looked at no chain: the next one finds the journal as the killed one left it.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_process_that_takes_up_no_lane_leaves_the_journal_as_unclosed_as_it_was() {
+    let server = given().unwrap();
+    let (Book { journal, room }, line) = served_over_a_line(&server).await;
+    assert!(journal.found().was_closed());
+    // As a process that is killed: it takes leave of nobody.
+    line.cut();
+    std::mem::forget(journal);
+    let next = machine(&server, &room, "next");
+    for _ in 0..2 {
+        let journal = waited_for(&next).await;
+        assert!(!journal.found().was_closed());
+        journal.close().await;
+        // Whoever ends in good order says so within a second.
+        sleep(Duration::from_secs(3)).await;
+    }
+}
+
+/// The journal, once its server has let go of whoever had it.
+async fn waited_for(config: &ServerConfig) -> Journal {
+    match journal_pg::open_in_turn(config, Clock::MACHINE).unwrap() {
+        Turn::Now(journal) => journal,
+        Turn::Later(mut standby) => standby.turn().await.unwrap(),
+    }
+}
