@@ -149,7 +149,9 @@ impl fmt::Display for Orphans {
 impl Connected {
     fn lane_settings(&self, role: Role) -> LaneSettings {
         let gas_warn_billings = self.config.gas_warn_billings;
-        LaneSettings { role, rules: self.rules, guard: self.guard(), gas_warn_billings }
+        let chain_bills = self.config.new_work != NewWork::Retired;
+        let (rules, guard) = (self.rules, self.guard());
+        LaneSettings { role, rules, guard, gas_warn_billings, chain_bills }
     }
 
     fn guard(&self) -> std::time::Duration {

@@ -64,6 +64,8 @@ pub struct LaneSettings {
     pub guard: Duration,
     /// Below how many billings left the gas money runs low.
     pub gas_warn_billings: u64,
+    /// True if some account of the chain takes new work: what the others do has to be known in time.
+    pub chain_bills: bool,
 }
 
 impl Lane {
@@ -252,7 +254,7 @@ impl Lane {
             let waits = self.batches.only_wait(while_young);
             return if waits { Work::OnlyWaits } else { Work::Busy };
         }
-        if self.rests() {
+        if self.rests() && !self.settings.chain_bills {
             Work::NothingToTell
         } else if self.account.is_alone() {
             Work::IdleAlone

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// The time between looks at a lane of which there is nothing to tell. Somebody may still use its key: that use is
+/// The time between looks at a lane of which there is nothing to tell, on a chain that bills no more. Somebody may still use its key: that use is
 /// known before nodes forget the states that tell of it.
 const NOTHING_TO_TELL: Duration = Duration::from_mins(2);
 
@@ -41,7 +41,7 @@ pub(super) enum Work {
     IdleBesideOthers,
     /// Nothing is open, and the account is the only one of its chain.
     IdleAlone,
-    /// Nothing is open, nothing new is begun, and there is nothing to tell.
+    /// Nothing is open, nothing new is begun on the whole chain, and there is nothing to tell.
     NothingToTell,
 }
 

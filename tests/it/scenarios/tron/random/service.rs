@@ -54,7 +54,7 @@ impl Service {
         let again = Again::Renew { most: 3, within_ms: 3_600_000 };
         let rules = Rules { offer_again_ms: 0, again, place: Place::Free };
         let (role, guard) = (Role::Signs, Duration::from_mins(1));
-        let settings = LaneSettings { role, rules, guard, gas_warn_billings: 0 };
+        let settings = LaneSettings { role, rules, guard, gas_warn_billings: 0, chain_bills: true };
         let accounts = ChainAccounts::default();
         let lane = Arc::new(Lane::new(chain, journal.clone(), settings, &accounts));
         lane.resume().await.unwrap();
