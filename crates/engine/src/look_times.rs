@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// The time between looks at a lane of which there is nothing to tell, on a chain that bills no more. Somebody may still use its key: that use is
-/// known before nodes forget the states that tell of it.
+/// The time between looks at a lane of which there is nothing to tell, on a chain that bills no more. Its key may be
+/// used elsewhere: that use is known before nodes forget the states that tell of it.
 const NOTHING_TO_TELL: Duration = Duration::from_mins(2);
 
 /// When a look ended: by what runs while the machine does, and by the clock (Unix ms), which goes on while the

@@ -347,7 +347,7 @@ async fn a_process_that_takes_up_no_lane_leaves_the_journal_as_unclosed_as_it_wa
         let journal = waited_for(&next).await;
         assert!(!journal.found().was_closed());
         journal.close().await;
-        // Whoever ends in good order says so within a second.
+        // A process that ends in good order strikes itself out within a second.
         sleep(Duration::from_secs(3)).await;
     }
 }

@@ -138,7 +138,7 @@ pub(crate) fn open(files: &Files) -> Result<FoundFile, OpenError> {
     let path = files.path();
     let problem = |e: rusqlite::Error| refused(path, &e);
     let conn = files.connect()?;
-    // Whoever had it before has closed it by now, or never will.
+    // The lock is held: the process before this one has closed the file by now, or never will.
     let was_closed = !files.is_unclosed();
     let found = version(path, &conn)?;
     files.hold(&conn)?;
@@ -148,7 +148,7 @@ pub(crate) fn open(files: &Files) -> Result<FoundFile, OpenError> {
     if let Some(problem) = schema_check::fault(&conn, found).map_err(problem)? {
         return Err(OpenError::Altered { path: path.to_owned(), problem });
     }
-    // Nobody finds it closed because a process failed on the way, or was refused.
+    // A start that fails from here on, or is refused, leaves the file as unclosed as it was.
     let log = if was_closed { LogAtClose::Merged } else { LogAtClose::Kept };
     when_closed(&conn, log).map_err(problem)?;
     bring_up(&conn, path, found, migrations::STEPS)?;
