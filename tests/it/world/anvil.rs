@@ -268,7 +268,7 @@ impl Rpc {
     /// Waits until every transaction is in a block.
     pub(crate) async fn receipts(&self, hashes: &[B256]) -> Vec<TransactionReceipt> {
         let started = std::time::Instant::now();
-        let mut nudged = false;
+        let mut nudge = started + OVERSLEPT;
         loop {
             let asked = hashes.iter().map(|hash| json!([hash])).collect();
             let found: Vec<Option<TransactionReceipt>> =
@@ -278,10 +278,11 @@ impl Rpc {
             }
             let waiting = found.iter().filter(|receipt| receipt.is_none()).count();
             assert!(started.elapsed() < PATIENCE, "{waiting} were not mined in {PATIENCE:?}");
-            // Automine can sleep through some of a crowd; the next block has them.
-            if !nudged && started.elapsed() > OVERSLEPT {
+            // Automine can sleep through some of a crowd. The next block has those that fit in it, so a large crowd
+            // may need several.
+            if std::time::Instant::now() > nudge {
                 self.mine(1).await;
-                nudged = true;
+                nudge += OVERSLEPT;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
