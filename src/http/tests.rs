@@ -342,7 +342,7 @@ async fn every_answer_is_as_the_document_describes_it() {
 
 #[tokio::test]
 async fn a_repeat_says_what_has_become_of_the_transaction() {
-    let block = BlockRef { number: 7, time: 0 };
+    let block = BlockRef { number: 7, time: 0, hash: None };
     for (progress, msg) in [
         (Progress::Open, "Already sent: the transaction is open, nothing more was signed"),
         (Progress::Charged(block), "Already sent: charged in block 7, nothing more was signed"),

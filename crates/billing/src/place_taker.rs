@@ -64,9 +64,10 @@ mod tests {
 
     #[test]
     fn a_hidden_place_is_known_once_it_is_told() {
-        for told in
-            [Sighting::Absent(FeeStanding::Fair), Sighting::UsedUp(BlockRef { number: 7, time: 0 })]
-        {
+        for told in [
+            Sighting::Absent(FeeStanding::Fair),
+            Sighting::UsedUp(BlockRef { number: 7, time: 0, hash: None }),
+        ] {
             assert_eq!(PlaceTaker::Hidden.after(&told), PlaceTaker::Known);
         }
         assert_eq!(PlaceTaker::Hidden.after(&Sighting::Nothing), PlaceTaker::Hidden);

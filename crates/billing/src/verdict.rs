@@ -13,6 +13,8 @@ pub struct BlockRef {
     pub number: u64,
     /// Its timestamp, Unix seconds.
     pub time: u64,
+    /// Its hash; none on TRON, whose blocks prove themselves, and of what was imported.
+    pub hash: Option<B256>,
 }
 
 /// A transaction in a final block.

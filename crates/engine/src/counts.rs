@@ -158,7 +158,7 @@ mod tests {
     fn every_end_was_there_before_it_happened() {
         let before = LaneCounts::default();
         let mut counts = before.clone();
-        let block = BlockRef { number: 1, time: 2 };
+        let block = BlockRef { number: 1, time: 2, hash: None };
         let (key, terms) = (
             ChargeKey { plan: PlanId(1), user: UserHash(B256::ZERO), period: Period::Guarded },
             ChargeTerms::default(),

@@ -89,6 +89,11 @@ pub enum NonceFate {
     Disputed,
 }
 
+/// Returns a block as what decided a batch.
+pub fn decided(block: &Block) -> BlockRef {
+    BlockRef { number: block.number, time: block.time, hash: Some(block.hash) }
+}
+
 /// The conclusion from what the nodes say together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvmConclusion {
@@ -318,7 +323,7 @@ impl Taker {
 
     /// Returns where the transaction landed for good.
     pub fn landed(&self) -> Landed {
-        let block = BlockRef { number: self.block.number, time: self.block.time };
+        let block = decided(&self.block);
         Landed { hash: self.hash, block, record: self.record.clone() }
     }
 }

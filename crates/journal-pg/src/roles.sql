@@ -7,7 +7,7 @@ GRANT UPDATE (taken) ON turn TO {role};
 GRANT UPDATE (contract) ON chain TO {role};
 GRANT UPDATE (period, since) ON contract TO {role};
 GRANT UPDATE (next_position, day, sums) ON lane TO {role};
-GRANT UPDATE (state, settled_ms, winner, block, block_s, ending, message, used, fee, counted, lost)
+GRANT UPDATE (state, settled_ms, winner, block, block_s, block_hash, ending, message, used, fee, counted, lost)
     ON batch TO {role};
 GRANT UPDATE (live, guard_until_s, outcome, code, detail, elsewhere, resolved, resolved_by, resolved_ms)
     ON claim TO {role};

@@ -135,7 +135,8 @@ pub fn signed(position: u64) -> Signed {
 }
 
 /// The block of all ends.
-pub const BLOCK: BlockRef = BlockRef { number: 88, time: 1_000 };
+pub const BLOCK: BlockRef =
+    BlockRef { number: 88, time: 1_000, hash: Some(B256::repeat_byte(0x88)) };
 
 /// The end of `slot` by its first transaction.
 pub fn end(

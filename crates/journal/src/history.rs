@@ -230,7 +230,8 @@ impl Settled<'_> {
                    "fee": record.fee.to_string()})
         });
         json!({"batch": self.batch.0, "state": self.state.word(), "winner": self.winner,
-               "block": self.block.number, "block_time": self.block.time, "record": record,
+               "block": self.block.number, "block_time": self.block.time,
+               "block_hash": self.block.hash, "record": record,
                "outcomes": self.outcomes, "guard_until": self.guard_until,
                "corrected": self.corrected})
     }

@@ -96,8 +96,9 @@ CREATE TABLE tx (
 
 -- profile is NULL for what was learnt from the chain: its outcomes were read when it was learnt.
 -- caller_label and caller_key are those of whoever asked; NULL where nobody had to sign, and for what was
--- learnt from the chain. winner, block and block_s tell what decided; a batch that expired has no winner, and so has one that was usurped by no
--- transaction: its place is used up, and its claims are unproven. ending, message, used (gas or energy) and fee (wei
+-- learnt from the chain. winner, block, block_s and block_hash (NULL on TRON, and of what was imported) tell what
+-- decided; a batch that expired has no winner, and so has one that was usurped by no transaction: its place is used up,
+-- and its claims are unproven. ending, message, used (gas or energy) and fee (wei
 -- or sun, decimal) are what nodes record of winner, where it is the batch's own; NULL where too few have told it.
 -- counted is what the batch added to the sums of days and gave back at its end: JSON, as model/counted.rs has it.
 -- hash, raw and gas_required are the first transaction, signed when the batch was accepted; raw and gas_required are
@@ -121,6 +122,7 @@ CREATE TABLE batch (
     winner      BLOB    CHECK (length(winner) = 32),
     block       INTEGER CHECK (block >= 0),
     block_s     INTEGER CHECK (block_s >= 0),
+    block_hash  BLOB    CHECK (length(block_hash) = 32),
     ending      TEXT,
     message     TEXT,
     used        INTEGER CHECK (used >= 0),
@@ -132,6 +134,7 @@ CREATE TABLE batch (
     CHECK ((state = 'open') = (settled_ms IS NULL)),
     CHECK ((state = 'open') = (block IS NULL)),
     CHECK ((state = 'open') = (block_s IS NULL)),
+    CHECK (state <> 'open' OR block_hash IS NULL),
     CHECK (state = 'usurped' OR (state IN ('open', 'expired')) = (winner IS NULL)),
     CHECK ((ending IS NULL) = (used IS NULL)),
     CHECK ((ending IS NULL) = (fee IS NULL)),

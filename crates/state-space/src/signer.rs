@@ -116,7 +116,7 @@ impl Signer<'_> {
         let fate = conclude(u64::from(batch.position), &hashes, &said, self.quorum()).fate;
         match fate {
             NonceFate::Absent if self.has_broken(BrokenRule::AbsenceProves) => {
-                Sighting::Never(BlockRef { number: 0, time: 0 })
+                Sighting::Never(BlockRef { number: 0, time: 0, hash: None })
             }
             NonceFate::Absent => Sighting::Absent(FeeStanding::Underpriced),
             NonceFate::Included if self.has_broken(BrokenRule::IncludedIsFinal) => {
@@ -133,7 +133,7 @@ impl Signer<'_> {
                 Ok(self.effect(&taker)),
             )),
             NonceFate::UsedUp(block) => {
-                Sighting::UsedUp(BlockRef { number: block.number, time: block.time })
+                Sighting::UsedUp(BlockRef { number: block.number, time: block.time, hash: None })
             }
             NonceFate::Unwitnessed => Sighting::Unsettled(Unsettled::NoState),
             NonceFate::Unrecorded => Sighting::Unsettled(Unsettled::NoRecord),

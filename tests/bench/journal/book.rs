@@ -176,7 +176,11 @@ impl Book {
 
     /// All of it was charged.
     pub(super) async fn settle(&self, batch: &Batch) {
-        let block = BlockRef { number: batch.position, time: 1_767_225_612 + batch.position * 26 };
+        let block = BlockRef {
+            number: batch.position,
+            time: 1_767_225_612 + batch.position * 26,
+            hash: None,
+        };
         let fee = U256::from(1_000_000_000_000_000_u64);
         let record = TxRecord { ending: CallEnding::Success, message: None, used: 480_000, fee };
         let hash = batch.attempts.newest().get().signed.hash;

@@ -55,7 +55,7 @@ fn bills(count: usize) -> Slot {
 }
 
 fn landed(hash: u8) -> Landed {
-    let block = BlockRef { number: 1, time: 1 };
+    let block = BlockRef { number: 1, time: 1, hash: None };
     Landed { hash: B256::repeat_byte(hash), block, record: None }
 }
 
@@ -98,7 +98,7 @@ fn a_stranger_that_is_understood_ends_a_batch() {
 
 #[test]
 fn a_batch_whose_place_no_transaction_took_ends_without_a_word_on_whom_that_charged() {
-    let block = BlockRef { number: 9, time: 90 };
+    let block = BlockRef { number: 9, time: 90, hash: None };
     let step = next_step(&bills(1), Sighting::UsedUp(block), LATER, rules(REPLACE));
     assert_eq!(step, Step::Settle(Verdict::UsedUp(block)));
     let verdict = Verdict::UsedUp(block);
@@ -168,7 +168,7 @@ fn a_batch_is_given_up_only_where_that_is_configured() {
 
 #[test]
 fn only_a_dead_one_is_renewed_and_at_last_the_charge_is_released() {
-    let block = BlockRef { number: 5, time: 50 };
+    let block = BlockRef { number: 5, time: 50, hash: None };
     let step = |made, age| {
         let memory = Memory { since_accepted_ms: age, ..NOW };
         next_step(&bills(made), Sighting::Never(block), memory, rules(RENEW))
@@ -277,7 +277,7 @@ fn what_was_charged_elsewhere_is_cancelled_or_left_to_expire() {
     assert_eq!(next_step(&bills(1), absent(), LATER, only_cancel), Step::OfferAgain);
     let free = Rules { place: Place::Free, ..rules(RENEW) };
     assert_eq!(next_step(&bills(1), absent(), later, free), Step::Wait);
-    let dead = BlockRef { number: 9, time: 9 };
+    let dead = BlockRef { number: 9, time: 9, hash: None };
     let ended = next_step(&bills(1), Sighting::Never(dead), learnt, free);
     assert_eq!(ended, Step::Settle(Verdict::Expired(dead)));
     let renewed = next_step(&bills(1), Sighting::Never(dead), NOW, free);

@@ -2,11 +2,11 @@
 
 use crate::profiles::KnownProfiles;
 use billing::{
-    Attempt, AttemptKind, BlockRef, Execution, FeeStanding, Foreign, ForeignEffect, ItemOutcome,
-    Opaque, Sighting, Slot, Unsettled,
+    Attempt, AttemptKind, Execution, FeeStanding, Foreign, ForeignEffect, ItemOutcome, Opaque,
+    Sighting, Slot, Unsettled,
 };
 use contract::FinalTx;
-use evm_testimony::conclude::{NonceFate, Taker};
+use evm_testimony::conclude::{NonceFate, Taker, decided};
 
 /// Reads what transactions did, with the words of the chain's profile.
 pub(super) struct OutcomeReader<'a, A> {
@@ -39,9 +39,7 @@ impl<A: AsRef<Attempt>> OutcomeReader<'_, A> {
                 let effect = self.effect(&taker);
                 Sighting::Usurped(Foreign::new(position, taker.landed(), effect))
             }
-            NonceFate::UsedUp(block) => {
-                Sighting::UsedUp(BlockRef { number: block.number, time: block.time })
-            }
+            NonceFate::UsedUp(block) => Sighting::UsedUp(decided(&block)),
             NonceFate::Unwitnessed => Sighting::Unsettled(Unsettled::NoState),
             NonceFate::Unrecorded => Sighting::Unsettled(Unsettled::NoRecord),
             NonceFate::Unclear => Sighting::Nothing,

@@ -38,7 +38,7 @@ pub(super) fn call_by(owner: Address, raw_data: &[u8]) -> Option<OwnCall> {
 }
 
 fn landed(sent: &ProvenTransaction, block: &TronBlock) -> Landed {
-    let block = BlockRef { number: block.number, time: seconds(block.time_ms) };
+    let block = BlockRef { number: block.number, time: seconds(block.time_ms), hash: None };
     Landed { hash: sent.id(), block, record: None }
 }
 

@@ -158,5 +158,5 @@ impl Tracker {
 }
 
 fn block(number: u64, time_ms: u64) -> BlockRef {
-    BlockRef { number, time: seconds(time_ms) }
+    BlockRef { number, time: seconds(time_ms), hash: None }
 }

@@ -340,7 +340,7 @@ fn take(
         // Only counted there: the next is as good as any.
         Family::Tvm => acceptance::open_lane(conn, lane, 0, at_ms)?,
     };
-    let block = BlockRef { number: told.block, time: told.block_time };
+    let block = BlockRef { number: told.block, time: told.block_time, hash: None };
     let landed = Landed { hash: told.transaction, block, record: None };
     let execution = match (told.succeeded, outcomes.is_empty()) {
         (true, _) => Execution::Succeeded(outcomes),

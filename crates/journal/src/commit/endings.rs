@@ -32,7 +32,7 @@ pub(crate) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlRe
     let changed = conn
         .prepare_cached(
             "UPDATE batch SET state = ?2, winner = ?3, block = ?4, block_s = ?5, settled_ms = ?6,
-                    ending = ?7, message = ?8, used = ?9, fee = ?10
+                    ending = ?7, message = ?8, used = ?9, fee = ?10, block_hash = ?11
              WHERE id = ?1 AND state = 'open'",
         )?
         .execute(params![
@@ -45,7 +45,8 @@ pub(crate) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlRe
             record.map(|record| record.ending.word()),
             record.and_then(|record| record.message.as_deref()),
             record.map(|record| record.used),
-            record.map(|record| record.fee.to_string())
+            record.map(|record| record.fee.to_string()),
+            block.hash.as_ref().map(B256::as_slice)
         ])?;
     if changed == 0 {
         return Ok(());

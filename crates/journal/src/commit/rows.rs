@@ -154,12 +154,14 @@ fn claim(row: &Row<'_>) -> SqlResult<Claim> {
 pub(crate) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<Billing>> {
     let sql =
         "SELECT id, chain, contract, signer, position, request_id, caller_label, state, accepted_ms,
-                      settled_ms, winner, block, block_s, caller_key, ending, message, used, fee
+                      settled_ms, winner, block, block_s, caller_key, ending, message, used, fee, block_hash
                FROM batch WHERE id = ?1";
     let head = conn.prepare_cached(sql)?.query_row([batch.0], |row| {
         let origin = origin(row, 1)?;
         let block = match row.get(11)? {
-            Some(number) => Some(BlockRef { number, time: row.get(12)? }),
+            Some(number) => {
+                Some(BlockRef { number, time: row.get(12)?, hash: maybe_hash(row, 18)? })
+            }
             None => None,
         };
         Ok(Billing {
@@ -172,7 +174,7 @@ pub(crate) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<B
             state: state(row, 7)?,
             accepted_ms: row.get(8)?,
             settled_ms: row.get(9)?,
-            winner: row.get::<Option<Vec<u8>>>(10)?.map(|_| hash(row, 10)).transpose()?,
+            winner: maybe_hash(row, 10)?,
             block,
             record: tx_record(row, 14)?,
             attempts: recorded(conn, batch)?,
@@ -181,6 +183,11 @@ pub(crate) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<B
         })
     });
     head.optional()
+}
+
+/// The hash in a column that may be NULL.
+fn maybe_hash(row: &Row<'_>, at: usize) -> SqlResult<Option<B256>> {
+    row.get::<Option<Vec<u8>>>(at)?.map(|_| hash(row, at)).transpose()
 }
 
 /// The columns of a caller's label and key.

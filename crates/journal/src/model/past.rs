@@ -1,7 +1,7 @@
 //! The past of a lane.
 
 use alloy::primitives::{Address, B256, U256};
-use billing::CallEnding;
+use billing::{BlockRef, CallEnding};
 use std::sync::Arc;
 
 /// The ends of the newest batches of a lane.
@@ -13,6 +13,8 @@ pub struct Past {
     pub charged_ms: Option<i64>,
     /// When the newest batch was accepted, Unix ms of this machine; none where there is none.
     pub accepted_ms: Option<i64>,
+    /// The newest final block by which a batch of the lane was decided, of those whose hash is known.
+    pub decided: Option<BlockRef>,
     /// Every profile that batches on the lane's chain were signed by, as text, with its contract.
     pub profiles: Vec<(Address, Arc<str>)>,
 }

@@ -4,8 +4,9 @@ use crate::LaneId;
 use crate::found_at_start::FoundAtStart;
 use crate::model::{FailedBilling, Past};
 use crate::sql::columns::{ending, hash, number};
-use crate::sql::{Database, SqlResult, params};
+use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
 use crate::tables::profiles;
+use billing::BlockRef;
 
 /// The number of the lane's newest batches that are looked at.
 const NEWEST: u32 = 256;
@@ -75,5 +76,19 @@ pub(crate) fn past(conn: &dyn Database, lane: LaneId, since_ms: i64) -> SqlResul
     let accepted = "SELECT max(accepted_ms) FROM (SELECT accepted_ms FROM batch
         WHERE chain = ?1 AND signer = ?2 AND lost = 0 ORDER BY position DESC LIMIT 1) AS newest";
     let accepted_ms = conn.query_row(accepted, params![chain, signer], |row| row.get(0))?;
-    Ok(Past { failed, charged_ms, accepted_ms, profiles: profiles::all(conn, lane.chain)? })
+    let decided = newest_decided(conn, lane)?;
+    let profiles = profiles::all(conn, lane.chain)?;
+    Ok(Past { failed, charged_ms, accepted_ms, decided, profiles })
+}
+
+/// Returns the newest block by which one of the lane's newest batches was decided, of those whose hash is known.
+fn newest_decided(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<BlockRef>> {
+    let sql = "SELECT block, block_s, block_hash FROM (
+                   SELECT block, block_s, block_hash FROM batch WHERE chain = ?1 AND signer = ?2
+                   ORDER BY position DESC LIMIT ?3) AS newest
+               WHERE block_hash IS NOT NULL ORDER BY block DESC LIMIT 1";
+    let found = conn.query_row(sql, params![lane.chain.0, lane.signer.as_slice(), NEWEST], |row| {
+        Ok(BlockRef { number: row.get(0)?, time: row.get(1)?, hash: Some(hash(row, 2)?) })
+    });
+    found.optional()
 }

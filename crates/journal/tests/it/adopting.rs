@@ -221,7 +221,7 @@ async fn a_learnt_charge_without_a_period_is_guarded_though_an_older_guard_has_r
     let old = book.accept(&[guarded(1)]).await.unwrap();
     book.settle(end(&old, BatchState::Charged, vec![ItemOutcome::Charged])).await;
     // BLOCK.time + 600 has passed when the forgotten transaction landed.
-    let block = BlockRef { number: 99, time: 50_000 };
+    let block = BlockRef { number: 99, time: 50_000, hash: None };
     let landed = Landed { hash: B256::repeat_byte(0xEF), block, record: None };
     let effect = billed(&[guarded(1)], vec![ItemOutcome::Charged]);
     let forgotten = ForeignTx { position: FIRST + 1, landed, effect };

@@ -276,11 +276,12 @@ async fn a_claim_that_was_freed_by_hand_is_found() {
         (
             "an ended batch opened",
             "UPDATE batch SET state = 'open', settled_ms = NULL, block = NULL, block_s = NULL,
-                              winner = NULL WHERE id = 1",
+                              block_hash = NULL, winner = NULL WHERE id = 1",
         ),
         ("the winner", "UPDATE batch SET winner = zeroblob(32) WHERE id = 1"),
         ("the block", "UPDATE batch SET block = 89 WHERE id = 1"),
         ("the block's time", "UPDATE batch SET block_s = 1001 WHERE id = 1"),
+        ("the block's hash", "UPDATE batch SET block_hash = zeroblob(32) WHERE id = 1"),
     ];
     let room = closed_book().await;
     for (what, sql) in table {

@@ -20,7 +20,11 @@ fn block(number: u64) -> TronBlock {
 
 fn stranger(block: u64) -> Foreign {
     let hash = B256::with_last_byte(9);
-    Foreign::Opaque(Landed { hash, block: BlockRef { number: block, time: 0 }, record: None })
+    Foreign::Opaque(Landed {
+        hash,
+        block: BlockRef { number: block, time: 0, hash: None },
+        record: None,
+    })
 }
 
 #[test]

@@ -151,7 +151,7 @@ async fn a_lost_transaction_is_proven_dead_and_every_block_is_read_once() {
         assert_eq!(looked(&chain, &slot).await, absent, "block 336 is before its expiration");
         assert_eq!(blocks_asked(&double), 0);
         at_head(&double, &said(LOST, 9));
-        let never = Sighting::Never(BlockRef { number: 337, time: 1_795_254_327 });
+        let never = Sighting::Never(BlockRef { number: 337, time: 1_795_254_327, hash: None });
         assert_eq!(looked(&chain, &slot).await, never);
         assert_eq!(looked(&chain, &slot).await, never);
         assert_eq!(blocks_asked(&double), 4);
@@ -174,7 +174,7 @@ async fn a_block_that_is_missing_or_does_not_fit_proves_nothing() {
         assert_eq!(looked(&chain, &slot).await, LATE, "it is another chain's");
         has_block(&double, &middle);
         let chain = knowing(url).await;
-        let never = Sighting::Never(BlockRef { number: 337, time: 1_795_254_327 });
+        let never = Sighting::Never(BlockRef { number: 337, time: 1_795_254_327, hash: None });
         assert_eq!(looked(&chain, &slot).await, never);
     })
     .await;
@@ -243,7 +243,7 @@ async fn billed(double: &Arc<Double>, attempts: &[Vec<u8>]) -> (Landed, Executio
 #[tokio::test]
 async fn who_was_charged_is_read_from_the_logs() {
     let (landed, execution) = billed(&node(), &[sent(golden_billing::FILE, 6)]).await;
-    assert_eq!(landed.block, BlockRef { number: 224, time: 1_795_253_928 });
+    assert_eq!(landed.block, BlockRef { number: 224, time: 1_795_253_928, hash: None });
     let Execution::Succeeded(outcomes) = execution else { panic!("it succeeded") };
     let codes: HashMap<u8, &str> = golden_billing::WORDS.into_iter().collect();
     let mut told = 0;
