@@ -7,7 +7,7 @@ use super::limits;
 use super::rules::rules;
 use alloy::primitives::Address;
 use billing::{OnlyFollows, PlatformChainId, Rules};
-use chain::evm::{self, EvmChain, EvmParts};
+use chain::evm::{EvmChain, EvmParts};
 use chain::tron::{TronChain, TronParts};
 use chain::{Chain, Signatory, SigningAccount};
 use config::{ChainConfig, Config, FamilyConfig, KeysConfig};
@@ -91,8 +91,8 @@ impl Wiring {
     fn of(family: &FamilyConfig, dial: &dyn Dial) -> Result<Self, String> {
         Ok(match family {
             FamilyConfig::Evm(config) => {
-                let fleet = evm::fleet(dial, config).map_err(|fault| fault.to_string())?;
-                Self::Evm(EvmParts { fleet: Arc::new(fleet), config: Arc::clone(config) })
+                let parts = EvmParts::dial(dial, Arc::clone(config));
+                Self::Evm(parts.map_err(|fault| fault.to_string())?)
             }
             FamilyConfig::Tvm(config) => {
                 let fleet = tron_node::fleet(dial, config).map_err(|fault| fault.to_string())?;

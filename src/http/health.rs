@@ -125,6 +125,7 @@ fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
         "disputed": disputed.collect::<Vec<_>>(),
         "following": followers.filter(|lane| !lane.rests()).map(following).collect::<Vec<_>>(),
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
+        "witnesses": lane.chain.witnesses().iter().map(node).collect::<Vec<_>>(),
         "trust": lane.chain.trust().sentence(),
         "records": all().filter_map(|lane| lane.chain.proof_mode()).max().map(|mode| mode.to_string()),
     })

@@ -14,7 +14,7 @@ use billing::{
     Admitted, AttemptKind, Charge, Entry, FailCode, Family, InBlocks, Item, Judged, NonceView,
     Opinion, Period, PlatformChainId, Scalar, Signed, judge,
 };
-use chain::evm::{self, EvmChain, EvmParts};
+use chain::evm::{EvmChain, EvmParts};
 use chain::{
     Chain, ChainError, Estimate, HeadExtent, NotConnected, Signatory, SigningAccount, Unready,
 };
@@ -49,6 +49,7 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
         eip155_id: 31337,
         rpc: vec![RpcUrl::parse(url).unwrap()],
         send_only: vec![],
+        witness_rpc: vec![],
         rpc_timeout: Duration::from_secs(5),
         contract,
         multicall: NOWHERE,
@@ -90,8 +91,8 @@ async fn connected(config: EvmConfig) -> Result<Box<dyn Chain>, NotConnected> {
     let profile = Profile::parse(&config.billing, Family::Evm).unwrap();
     let signatory = Signatory::Key(Arc::new(key()));
     let account = SigningAccount::new(&chain, profile, &signatory, Clock::MACHINE);
-    let fleet = Arc::new(evm::fleet(&Http::default(), &config).unwrap());
-    let chain = EvmChain::connect(account, EvmParts { fleet, config: config.into() }).await?;
+    let parts = EvmParts::dial(&Http::default(), config.into()).unwrap();
+    let chain = EvmChain::connect(account, parts).await?;
     Ok(Box::new(chain))
 }
 

@@ -87,3 +87,4 @@ mod traces;
 mod tron;
 mod verdicts;
 mod waiting_claims;
+mod witnesses;

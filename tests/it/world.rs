@@ -11,6 +11,7 @@ pub(crate) mod collector;
 pub(crate) mod contracts;
 mod lanes;
 pub(crate) mod lies;
+pub(crate) mod made_up;
 pub(crate) mod manual;
 pub(crate) mod patience;
 pub(crate) mod postmaster;

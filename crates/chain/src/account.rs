@@ -4,7 +4,7 @@ use super::inspect::tell_trust;
 use super::profiles::KnownProfiles;
 use super::simulation::CallFailure;
 use super::{ChainError, Facts, Unready};
-use ::node::{Client, Fleet, RealChain};
+use ::node::{Client, Fleet, NodeView, RealChain};
 use alloy::primitives::Address;
 use billing::spell_address;
 use config::ChainConfig;
@@ -173,6 +173,7 @@ pub(super) async fn verify_chain_ids<C: Client>(
     facts: &Facts,
     fleet: &Fleet<C>,
     configured: RealChain,
+    witnesses: &[NodeView],
 ) -> Result<(), NotConnected> {
     for (id, verified) in fleet.verify_all().await {
         let Err(error) = verified else { continue };
@@ -182,6 +183,6 @@ pub(super) async fn verify_chain_ids<C: Client>(
     if let Some(answered) = fleet.all_on_wrong_chain() {
         return Err(NotConnected::WrongChain { configured, answered });
     }
-    tell_trust(facts, fleet);
+    tell_trust(facts, fleet, witnesses);
     Ok(())
 }

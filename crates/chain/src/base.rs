@@ -1,6 +1,7 @@
 //! The part of a chain that is alike in both families.
 
 use super::disputes::Disputes;
+use super::inspect::trust;
 use super::{Chain, ChainError, Facts, HeadView, LastingDispute, SigningAccount};
 use ::node::{NodeGroup, NodeTraffic, NodeView, Trust};
 use alloy::primitives::Selector;
@@ -110,6 +111,6 @@ impl dyn Chain + '_ {
 
     /// Returns the number of providers on whose word claims are released.
     pub fn trust(&self) -> Trust {
-        self.base().nodes.trust()
+        trust(&*self.base().nodes, &self.witnesses())
     }
 }

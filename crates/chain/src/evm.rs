@@ -12,6 +12,7 @@ mod drafting;
 mod evidence;
 mod fates;
 mod fees;
+mod final_chain;
 mod finality;
 mod gas;
 mod head;
@@ -35,6 +36,7 @@ mod spending;
 mod testimony;
 mod tracker;
 mod wire;
+mod witnesses;
 
 pub(super) use on_record::{block_of, on_record};
 
@@ -46,17 +48,19 @@ use super::{
     AccountHistory, Chain, ChainBase, ChainError, Delivery, Draft, Estimate, Finding, HeadExtent,
     HeadView, NotConnected, Preflight, ProofMode, Requests, SigningAccount, TokenUnits, Vitals,
 };
-use ::node::{self as nodes, Dial, Fleet, FleetRules, JsonRpc, RealChain};
+use ::node::{self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeView, RealChain};
 use access::Access;
 use alloy::primitives::{Address, B256};
 use async_trait::async_trait;
-use billing::{Admitted, Attempt, AttemptKind, Charge, Sighting, Slot};
+use billing::{Admitted, Attempt, AttemptKind, BlockRef, Charge, Sighting, Slot};
 use config::EvmConfig;
 use contract::Looked;
 use delivery::Broadcaster;
 use drafting::Drafting;
+use evm_proofs::walk::BlockId;
 use evm_testimony::errors::passing;
 use fates::Fates;
+use final_chain::FinalChain;
 use head_watch::HeadWatch;
 use history::History;
 use inspect::Inspection;
@@ -67,23 +71,38 @@ use simulation::Simulation;
 use spending::Spending;
 use std::sync::Arc;
 use tracker::Tracker;
+use witnesses::Witnesses;
 
-/// The nodes of an EVM chain, and its configuration.
+/// The way to an EVM chain, which all its accounts share.
 #[derive(Clone, Debug)]
 pub struct EvmParts {
-    /// The nodes.
-    pub fleet: Arc<Fleet<JsonRpc>>,
-    /// The configuration of the chain.
-    pub config: Arc<EvmConfig>,
+    fleet: Arc<Fleet<JsonRpc>>,
+    final_chain: Arc<FinalChain>,
+    config: Arc<EvmConfig>,
+}
+
+impl EvmParts {
+    /// The way by what is configured. Nothing is asked yet.
+    pub fn dial(dial: &dyn Dial, config: Arc<EvmConfig>) -> Result<Self, nodes::UnusableUrl> {
+        let fleet = Arc::new(fleet(dial, &config)?);
+        let rules = rules(dial, &config);
+        let witnesses = Fleet::witnesses(dial, &config.witness_rpc, rules)?;
+        let witnesses = Witnesses::of(witnesses, config.witness_rpc.len(), config.finality);
+        let final_chain = Arc::new(FinalChain::of(Arc::clone(&fleet), witnesses));
+        Ok(Self { fleet, final_chain, config })
+    }
 }
 
 /// The fleet of an EVM chain's nodes. Nothing is asked yet.
 pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, nodes::UnusableUrl> {
+    Fleet::dial(dial, &config.rpc, &config.send_only, rules(dial, config))
+}
+
+fn rules(dial: &dyn Dial, config: &EvmConfig) -> FleetRules {
     let chain = RealChain::Eip155(config.eip155_id);
     let seed = dial.seed();
     let (timeout, a_day) = (config.rpc_timeout, config.max_requests_per_day);
-    let rules = FleetRules { chain, timeout, passing, a_day, seed };
-    Fleet::dial(dial, &config.rpc, &config.send_only, rules)
+    FleetRules { chain, timeout, passing, a_day, seed }
 }
 
 /// One account on one EVM chain, put together from parts that each own their state.
@@ -112,14 +131,15 @@ impl EvmChain {
     /// is not used, and when all of them are, that is an error.
     pub async fn connect(account: SigningAccount, parts: EvmParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Eip155(parts.config.eip155_id);
-        verify_chain_ids(&account.facts, &parts.fleet, configured).await?;
+        let witnesses = parts.final_chain.witness_views();
+        verify_chain_ids(&account.facts, &parts.fleet, configured, &witnesses).await?;
         Ok(Self::of(Arc::new(account), parts))
     }
 
     /// Puts the parts together. Nothing is asked yet.
     fn of(account: Arc<SigningAccount>, parts: EvmParts) -> Self {
-        let EvmParts { fleet, config } = parts;
-        let access = Access { account: Arc::clone(&account), fleet, config };
+        let EvmParts { fleet, final_chain, config } = parts;
+        let access = Access { account: Arc::clone(&account), fleet, config, final_chain };
         let head = Arc::new(HeadWatch::of(access.clone()));
         let disputes = Arc::new(Disputes::default());
         let base = ChainBase {
@@ -211,6 +231,10 @@ impl Chain for EvmChain {
         Some(self.tracker.fates.proof_mode())
     }
 
+    fn witnesses(&self) -> Vec<NodeView> {
+        self.access.final_chain.witness_views()
+    }
+
     async fn poll_head(&self, extent: HeadExtent) -> Result<HeadView, ChainError> {
         let head = match extent {
             HeadExtent::Whole => self.head.observe().await?,
@@ -267,6 +291,9 @@ impl Chain for EvmChain {
 
     fn restore_state(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
         self.access.account.remember(past.profiles);
+        if let Some(BlockRef { number, hash: Some(hash), .. }) = past.decided {
+            self.access.final_chain.trust(BlockId { number, hash });
+        }
         for slot in open {
             self.spending.place(slot);
         }

@@ -53,45 +53,70 @@ impl Finding {
     }
 }
 
-/// Every node, and on whose word claims are released. A node on another chain is something to mend,
+/// Returns on whose word claims are released.
+pub(super) fn trust(nodes: &dyn NodeGroup, witnesses: &[NodeView]) -> Trust {
+    match nodes.trust() {
+        Trust::Alone if !witnesses.is_empty() => Trust::Witnessed,
+        trust => trust,
+    }
+}
+
+/// Every node and every witness, and on whose word claims are released. A node on another chain is something to mend,
 /// one that is silent now is not.
-pub(super) fn nodes_found(nodes: &dyn NodeGroup) -> Vec<Finding> {
-    let node = |node: NodeView| {
-        let use_of_it = if node.send_only { ", only sent to" } else { "" };
-        let said = format!("{}: {}{use_of_it}", node.label, node.state.word());
-        match node.state {
-            State::WrongChain => Finding::fault("node", said),
-            State::Unverified | State::Alive => Finding::fine("node", said),
-            State::Silent | State::OutOfSync | State::Busy | State::Quarantined => {
-                Finding::warning("node", said)
-            }
-        }
-    };
-    let sentence = nodes.trust().sentence();
-    let trust = match nodes.trust() {
+pub(super) fn nodes_found(nodes: &dyn NodeGroup, witnesses: &[NodeView]) -> Vec<Finding> {
+    let trust = trust(nodes, witnesses);
+    let sentence = trust.sentence();
+    let trust = match trust {
         Trust::Alone => Finding::warning(
             "trust",
             format!("{sentence}; configure three providers to rely on none"),
         ),
-        Trust::Two => Finding::fine("trust", sentence),
+        Trust::Witnessed | Trust::Two => Finding::fine("trust", sentence),
     };
+    let views = nodes.views();
+    let dependent = witnesses.iter().filter(|witness| {
+        views.iter().any(|node| node.provider == witness.provider && !node.send_only)
+    });
+    let dependent = dependent.map(|witness| {
+        let NodeView { label, provider, .. } = witness;
+        Finding::warning(
+            "providers",
+            format!(
+                "the witness {label} is of a node's provider ({provider}): its word adds nothing"
+            ),
+        )
+    });
     let repeated = repetitions(nodes).into_iter().map(|said| Finding::warning("providers", said));
-    nodes.views().into_iter().map(node).chain([trust]).chain(repeated).collect()
+    let nodes = views.iter().map(|node| found("node", node));
+    let witnesses = witnesses.iter().map(|node| found("witness", node));
+    nodes.chain(witnesses).chain([trust]).chain(repeated).chain(dependent).collect()
+}
+
+fn found(what: &'static str, node: &NodeView) -> Finding {
+    let use_of_it = if node.send_only { ", only sent to" } else { "" };
+    let said = format!("{}: {}{use_of_it}", node.label, node.state.word());
+    match node.state {
+        State::WrongChain => Finding::fault(what, said),
+        State::Unverified | State::Alive => Finding::fine(what, said),
+        State::Silent | State::OutOfSync | State::Busy | State::Quarantined => {
+            Finding::warning(what, said)
+        }
+    }
 }
 
 /// Says at the start on whose word claims are released, where that is less than it may seem.
-pub(super) fn tell_trust(facts: &Facts, nodes: &dyn NodeGroup) {
+pub(super) fn tell_trust(facts: &Facts, nodes: &dyn NodeGroup, witnesses: &[NodeView]) {
     let chain = &facts.name;
     for said in repetitions(nodes) {
         warn!(chain, "{said}");
     }
-    match nodes.trust() {
+    match trust(nodes, witnesses) {
         Trust::Alone => warn!(
             chain,
             "{}; configure three providers to rely on no single one",
             Trust::Alone.sentence()
         ),
-        Trust::Two => {}
+        Trust::Witnessed | Trust::Two => {}
     }
 }
 

@@ -45,6 +45,7 @@ pub use signing::{SealError, SealFault};
 pub use units::TokenUnits;
 pub use vitals::{FreeResources, Headroom, Vitals};
 
+use ::node::NodeView;
 use alloy::primitives::{Address, B256, U256};
 use async_trait::async_trait;
 use billing::{
@@ -202,6 +203,11 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// always proven.
     fn proof_mode(&self) -> Option<ProofMode> {
         None
+    }
+
+    /// Returns the endpoints that have to bear out final blocks beside the nodes; none on TRON.
+    fn witnesses(&self) -> Vec<NodeView> {
+        Vec::new()
     }
 
     /// Looks at the head, and publishes it.

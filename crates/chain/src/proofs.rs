@@ -14,6 +14,8 @@ pub enum ProofMode {
     Counted(String),
     /// Not yet: the sole provider has not told the block, for this reason.
     Awaited(String),
+    /// Not yet: too few witnesses bear out the block, for this reason.
+    Unwitnessed(String),
 }
 
 impl fmt::Display for ProofMode {
@@ -22,6 +24,7 @@ impl fmt::Display for ProofMode {
             Self::Untried => f.write_str("nothing was decided since the start"),
             Self::Proven => f.write_str("proven by the blocks that they name"),
             Self::Counted(why) => write!(f, "counted, not proven: {why}"),
+            Self::Unwitnessed(why) => write!(f, "not believed before witnesses bear it out: {why}"),
             Self::Awaited(why) => write!(f, "not believed before the block is told: {why}"),
         }
     }

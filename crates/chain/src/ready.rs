@@ -2,7 +2,7 @@
 //! before the first request finds out.
 
 use super::Payer;
-use alloy::primitives::U256;
+use alloy::primitives::{B256, U256};
 use billing::decimal;
 use keys::StoreFault;
 use std::fmt;
@@ -58,6 +58,20 @@ pub enum Unready {
          others, and nothing more is irrevocable until it is back on it or is taken out of `nodes`"
     )]
     Parted(u64),
+    /// Nodes hold another block at a height at which one was final before (EVM).
+    #[error(
+        "its nodes hold block {number} as {is}, and it was final as {was}: they are of another chain, or one of them \
+         lies. Nothing is billed before they show the block that was final; a chain that was made anew needs a new \
+         journal"
+    )]
+    Rewritten {
+        /// The height.
+        number: u64,
+        /// The hash of the block that was final.
+        was: B256,
+        /// The hash that they tell now.
+        is: B256,
+    },
     /// The newest final block is so far behind the newest that nothing would end (TRON).
     #[error(
         "its newest irrevocable block is {} s behind its newest: check the solidity node",

@@ -117,7 +117,7 @@ impl TronChain {
     /// is not used, and when all of them are, that is an error.
     pub async fn connect(account: SigningAccount, parts: TronParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Genesis(parts.config.chain_id);
-        verify_chain_ids(&account.facts, &parts.fleet, configured).await?;
+        verify_chain_ids(&account.facts, &parts.fleet, configured, &[]).await?;
         Ok(Self::of(Arc::new(account), parts))
     }
 

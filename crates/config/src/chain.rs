@@ -255,7 +255,9 @@ impl ChainConfig {
     /// Returns the nodes on other machines that are asked over http.
     pub fn nodes_in_the_clear(&self) -> BTreeSet<String> {
         let all: Vec<&super::RpcUrl> = match &self.family {
-            FamilyConfig::Evm(evm) => evm.rpc.iter().chain(&evm.send_only).collect(),
+            FamilyConfig::Evm(evm) => {
+                evm.rpc.iter().chain(&evm.send_only).chain(&evm.witness_rpc).collect()
+            }
             FamilyConfig::Tvm(tvm) => {
                 let nodes = tvm.nodes.iter();
                 nodes
@@ -369,21 +371,21 @@ fn clock_tolerance(reader: &TableReader<'_>, most: u64) -> Expected<Duration> {
 }
 
 /// Reads how many requests each provider may get in a day, for looks of `look` requests that are `idle` apart while
-/// nothing is open.
+/// nothing is open, and `recheck` requests every ten minutes.
 fn requests_a_day(
     reader: &mut TableReader<'_>,
     look: u64,
+    recheck: u64,
     idle: Result<Duration, Reported>,
 ) -> Result<Option<u64>, Reported> {
     const KEY: &str = "max_requests_per_day";
     const DAY_MS: u128 = 86_400_000;
-    /// Requests in a day that are made every ten minutes.
-    const RECHECKS: u64 = 144 * 7;
+    const RECHECKS: u64 = 144;
     let a_day: Option<u64> = reader.optional(KEY, &whole(1_000..=1_000_000_000))?;
     let (Some(a_day), Ok(idle)) = (a_day, idle) else { return Ok(a_day) };
     let looks = DAY_MS.div_ceil(idle.as_millis().max(1));
     let looks = u64::try_from(looks).unwrap_or(u64::MAX);
-    let least = looks.saturating_mul(look).saturating_add(RECHECKS);
+    let least = looks.saturating_mul(look).saturating_add(RECHECKS.saturating_mul(recheck));
     if a_day < least {
         let said = format!(
             "a day with nothing open takes {least} requests; allow more, or raise idle_poll_interval"

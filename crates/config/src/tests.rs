@@ -381,7 +381,7 @@ fn a_day_with_nothing_open_fits_into_what_a_provider_may_get() {
     assert!(load(&with("max_requests_per_day = 10_000"), &[]).is_ok());
     let said = complaints(&with("max_requests_per_day = 8_000"), &[]);
     assert!(
-        said.contains("max_requests_per_day: a day with nothing open takes 8208 requests"),
+        said.contains("max_requests_per_day: a day with nothing open takes 8496 requests"),
         "{said}"
     );
     let seldom = "max_requests_per_day = 8_000\nidle_poll_interval = \"2m\"";

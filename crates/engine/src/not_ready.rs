@@ -78,7 +78,9 @@ impl NotReady {
         match error {
             ChainError::Unavailable(_)
             | ChainError::Node { .. }
-            | ChainError::Unready(Unready::TooFew { .. } | Unready::Parted(_)) => Self::Nodes,
+            | ChainError::Unready(
+                Unready::TooFew { .. } | Unready::Parted(_) | Unready::Rewritten { .. },
+            ) => Self::Nodes,
             ChainError::GasFunds { .. } | ChainError::Unready(Unready::GasMoney(_)) => {
                 Self::GasMoney
             }

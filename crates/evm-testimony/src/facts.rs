@@ -4,6 +4,7 @@ use crate::conclude::{Block, EvmTestimony, Identified, TxCall};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256, Log};
 use evm_proofs::block::{ProvenBlock, ProvenRecord};
+use evm_proofs::walk::BlockId;
 
 /// The subject of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,8 +18,8 @@ pub enum Subject {
 /// A statement of a node about one of its final blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Statement {
-    /// The hash of the block.
-    pub block: B256,
+    /// The block.
+    pub block: BlockId,
     /// The subject of the statement.
     pub subject: Subject,
 }
@@ -118,11 +119,11 @@ impl EvmTestimony {
         let records = self.receipts.keys().filter_map(|hash| {
             let (_, block) = self.landed(*hash)?;
             let subject = Subject::Transaction(*hash);
-            is_final(&block).then_some(Statement { block: block.hash, subject })
+            is_final(&block).then_some(Statement { block: id(&block), subject })
         });
         let absences = self.identified.iter().filter_map(|(place, who)| match who {
             Identified::Nobody(block) if is_final(block) => {
-                Some(Statement { block: block.hash, subject: Subject::Nonce(*place) })
+                Some(Statement { block: id(block), subject: Subject::Nonce(*place) })
             }
             Identified::Nobody(_) | Identified::Transaction { .. } => None,
         });
@@ -145,6 +146,10 @@ impl EvmTestimony {
             }
         }
     }
+}
+
+fn id(block: &Block) -> BlockId {
+    BlockId { number: block.number, hash: block.hash }
 }
 
 #[cfg(test)]

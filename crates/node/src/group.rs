@@ -33,6 +33,8 @@ pub struct NodeView {
 pub enum Trust {
     /// One provider is configured: on its word alone.
     Alone,
+    /// One provider is configured, whose final blocks others have to bear out.
+    Witnessed,
     /// On that of two providers that say the same.
     Two,
 }
@@ -42,6 +44,9 @@ impl Trust {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Alone => "one provider: claims are released on its word alone",
+            Self::Witnessed => {
+                "one provider: claims are released on its word, by blocks that witnesses bear out"
+            }
             Self::Two => "claims are released when two providers agree",
         }
     }

@@ -143,6 +143,22 @@ impl Fleet<JsonRpc> {
         let members: Result<Vec<_>, _> = asked.chain(sent).collect();
         Ok(Self::of(members?, rules))
     }
+
+    /// A fleet of endpoints that are asked for final blocks alone.
+    pub fn witnesses(
+        dial: &dyn Dial,
+        urls: &[RpcUrl],
+        rules: FleetRules,
+    ) -> Result<Self, UnusableUrl> {
+        let asked = (0..).zip(urls).map(|(at, url): (usize, _)| {
+            let target = Target { url, key: None, timeout: rules.timeout };
+            let key = format!("witness_rpc[{at}]");
+            let client = JsonRpc::new(dial, target);
+            Ok(Member::asked(url, client.map_err(|problem| UnusableUrl { key, problem })?))
+        });
+        let members: Result<Vec<_>, _> = asked.collect();
+        Ok(Self::of(members?, rules))
+    }
 }
 
 impl Asker<'_, JsonRpc> {

@@ -34,7 +34,7 @@ impl<C: Client> Fleet<C> {
     /// configured, whichever of them can be reached.
     pub fn needed(&self) -> usize {
         match self.trust() {
-            Trust::Alone => 1,
+            Trust::Alone | Trust::Witnessed => 1,
             Trust::Two => 2,
         }
     }

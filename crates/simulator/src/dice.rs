@@ -57,10 +57,12 @@ pub(crate) enum Fault {
     KeyStoreFails,
     SignsOtherwise,
     TakenOver,
+    MadeUpBlock,
 }
 
-/// The fault, its name in reports, and how rare it is: one in so many occasions.
-const TABLE: [(Fault, &str, u64); 51] = [
+/// The fault, its name in reports, and how rare it is: one in so many occasions; 0 if a world has it only where its theme
+/// or a broken rule demands it.
+const TABLE: [(Fault, &str, u64); 52] = [
     (Fault::NodeDown, "node down", 40),
     (Fault::NodeAway, "one node answers nobody for long", 60),
     (Fault::Blackout, "no node answers for long", 150),
@@ -112,6 +114,7 @@ const TABLE: [(Fault, &str, u64); 51] = [
     (Fault::KeyStoreFails, "key store gives no signature", 20),
     (Fault::SignsOtherwise, "key store signs with another key, or something else", 20),
     (Fault::TakenOver, "taken over by another process, and goes on", 80),
+    (Fault::MadeUpBlock, "made up a whole block", 0),
 ];
 
 impl Fault {
@@ -140,7 +143,8 @@ impl Dice {
     pub(crate) fn new(seed: u64) -> Self {
         let usual = TABLE.iter().map(|(.., usual)| *usual).collect();
         let mut dice = Self { state: seed ^ 0x5EED_0000_0000, rates: usual, faults: true };
-        for (place, (.., usual)) in TABLE.iter().enumerate() {
+        let drawn = TABLE.iter().enumerate().filter(|(_, (.., usual))| *usual > 0);
+        for (place, (.., usual)) in drawn {
             dice.rates[place] = match dice.below(6) {
                 0 | 1 => 0,
                 2 => usual.div_ceil(2),

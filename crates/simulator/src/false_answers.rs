@@ -170,6 +170,9 @@ fn evm_falsified(
     number: usize,
     body: &[u8],
 ) -> Option<Value> {
+    if let Some(made_up) = world.tells_made_up(question, body) {
+        return Some(made_up);
+    }
     let mistaken = evm_mistaken(world, question, number, body)
         .or_else(|| unjudged(world.mutant?, question, body));
     if mistaken.is_some() || !world.is_liar(question.at) {

@@ -17,6 +17,7 @@ mod false_records;
 mod genesis;
 mod key_stores;
 mod laws;
+mod made_up_blocks;
 mod mutants;
 mod narrowed_worlds;
 mod net;

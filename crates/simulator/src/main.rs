@@ -1,5 +1,6 @@
 //! A campaign of the simulator: `SEEDS` from `FROM`, or one `SEED` in full, with the rule `MUTANT` broken, or
-//! each of them in turn (`MUTANT=all`); `ONLY` one chain is billed on; `THEME=sole-liar` is all that goes wrong.
+//! each of them in turn (`MUTANT=all`); `ONLY` one chain is billed on; `THEME=sole-liar` or `THEME=witnessed` is all
+//! that goes wrong.
 //! `LOG=info` shows what the Signer logs.
 
 use mimalloc::MiMalloc;

@@ -91,6 +91,8 @@ pub(crate) enum Mutant {
     TransactionsUnproven,
     /// The same of receipts.
     ReceiptsUnproven,
+    /// No witness is asked whether a block is final.
+    WitnessUnasked,
 }
 
 /// The way that a broken rule is played.
@@ -173,7 +175,7 @@ const WAITS_AND_COMES_BACK: &[(Fault, u64)] = &[
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-const TABLE: [Row; 40] = [
+const TABLE: [Row; 41] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -214,6 +216,7 @@ const TABLE: [Row; 40] = [
     row(Mutant::HeadersUnhashed, EVM, &[(Fault::Lie, 2)], None),
     row(Mutant::TransactionsUnproven, EVM, &[(Fault::Lie, 2)], None),
     row(Mutant::ReceiptsUnproven, EVM, &[(Fault::Lie, 2)], None),
+    row(Mutant::WitnessUnasked, EVM, &[(Fault::MadeUpBlock, 2)], None),
 ];
 
 impl Mutant {

@@ -80,6 +80,19 @@ const SOLE_LIAR: Theme = &[
     (Fault::Kill, 600),
 ];
 
+/// The sole provider of a chain makes up whole blocks, and another node is the witness.
+const WITNESSED: Theme = &[
+    (Fault::MadeUpBlock, 2),
+    (Fault::Lie, 6),
+    (Fault::NodeSilent, 40),
+    (Fault::NodeFails, 40),
+    (Fault::EmptySlot, 6),
+    (Fault::Reorg, 8),
+    (Fault::PoorAtLast, 6),
+    (Fault::KeyUsedElsewhere, 20),
+    (Fault::Kill, 600),
+];
+
 /// All of them, by how often each is played.
 const THEMES: [Theme; 11] = [
     YOUNG,
@@ -97,7 +110,11 @@ const THEMES: [Theme; 11] = [
 
 /// The theme of that name, for those that are played by themselves.
 pub(crate) fn named(name: &str) -> Option<Theme> {
-    (name == "sole-liar").then_some(SOLE_LIAR)
+    match name {
+        "sole-liar" => Some(SOLE_LIAR),
+        "witnessed" => Some(WITNESSED),
+        _ => None,
+    }
 }
 
 /// In two of three worlds in which no rule is broken, little goes wrong but one thing.
@@ -121,6 +138,9 @@ fn theme(dice: &mut Dice, scene: &mut Scene, rules: Rules) {
         scene.is_ahead();
     } else if theme == SOLE_LIAR {
         scene.has_one_provider(Side::Evm);
+    } else if theme == WITNESSED {
+        scene.has_one_provider(Side::Evm);
+        scene.has_a_witness();
     }
 }
 

@@ -113,6 +113,8 @@ pub(crate) struct Scene {
     pub(crate) elsewhere: bool,
     /// True if TRON's nodes keep no records of what transactions did, while things go wrong.
     pub(crate) recordless: bool,
+    /// True if another node has to bear out what the sole provider on EVM calls final.
+    pub(crate) witnessed: bool,
     /// Number of accounts that sign on each chain, before anything changes.
     signers: [usize; 2],
 }
@@ -151,6 +153,7 @@ impl Scene {
             jsonrpc: dice.one_in(2),
             tight: dice.one_in(6),
             elsewhere: dice.one_in(2),
+            witnessed: false,
             recordless: false,
             signers: [1; 2],
         };
@@ -193,6 +196,11 @@ impl Scene {
         self.shapes = [Shape::Guarded; 2];
     }
 
+    /// Another node has to bear out the final blocks of the sole provider on EVM.
+    pub(crate) fn has_a_witness(&mut self) {
+        self.witnessed = true;
+    }
+
     /// This machine's clock is ahead of the chains, by as much as a Signer may work with.
     pub(crate) fn is_ahead(&mut self) {
         self.clock_ms = 50_000;
@@ -209,6 +217,7 @@ impl Scene {
                 | Mutant::HeadersUnhashed
                 | Mutant::TransactionsUnproven
                 | Mutant::ReceiptsUnproven
+                | Mutant::WitnessUnasked
         );
         let many = if mutant == Mutant::OneRefuses { 2 } else { NODES };
         let nodes = if alone { 1 } else { many };
@@ -227,6 +236,7 @@ impl Scene {
             change: mutant.change().map(|change| (side, change)),
             elsewhere: mutant == Mutant::AnyPosition,
             recordless: false,
+            witnessed: false,
             signers: if of_several.contains(&mutant) { [2; 2] } else { [1; 2] },
         };
     }
@@ -287,6 +297,7 @@ impl Scene {
         words.extend(self.tight.then_some(("TRON", "world: long calls are stopped")));
         words.extend(self.patient.then_some(("both", "world: callers are patient")));
         words.extend(self.elsewhere.then_some(("both", "world: keys in a store that signs")));
+        words.extend(self.witnessed.then_some(("EVM", "world: a witness")));
         words.extend(self.muted.then_some(("both", "world: charges without events")));
         words.extend(
             (self.clock_ms != 0).then_some(("both", "world: this machine's clock is wrong")),

@@ -105,7 +105,7 @@ fn evm(at: &Places, wanted: &Wanted) -> String {
     let replacement = if scene.replaces { "on" } else { "off" };
     let number = wanted.number(side);
     format!(
-        "[chains.{number}]\nfamily = \"evm\"\nname = \"evm\"\ntest = true\neip155_id = {}\nrpc = [{}]\n\
+        "[chains.{number}]\nfamily = \"evm\"\nname = \"evm\"\ntest = true\neip155_id = {}\nrpc = [{}]\n{}\
          contract = \"{}\"\nmulticall = \"{}\"\n{}poll_interval = \"{}\"\nidle_poll_interval = \"{IDLE}\"\n\
          rebroadcast_interval = \"{again}\"\nreplacement = \"{replacement}\"\nreplace_after = \"6s\"\n\
          max_attempts = 6\ngive_up_after = \"{give_up}\"\nmax_in_flight = 6\n\
@@ -113,6 +113,7 @@ fn evm(at: &Places, wanted: &Wanted) -> String {
          max_tx_cost = \"50 ether\"\n{}",
         at.chain_id,
         rpc.join(", "),
+        if scene.witnessed { "witness_rpc = \"http://evm1/\"\n" } else { "" },
         contract(at, wanted.change(side)),
         at.multicall,
         keys(wanted, side),

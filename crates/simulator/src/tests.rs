@@ -38,6 +38,18 @@ fn a_sole_provider_that_lies_about_what_is_in_its_blocks_releases_nothing() {
 }
 
 #[test]
+fn a_sole_provider_that_makes_up_whole_blocks_releases_nothing_that_a_witness_does_not_bear_out() {
+    let (only, theme) = (Some("EVM".to_owned()), Some("witnessed".to_owned()));
+    let what = Campaign { from: 0, seeds: 20, mutant: None, only, theme, threads: 2 };
+    let tally = campaign(&what).unwrap();
+    assert!(tally.broken.is_empty(), "{:?}", tally.broken);
+    for told in ["charged", "made up a whole block"] {
+        assert!(tally.count("EVM", told) > 10, "{}", tally.table());
+    }
+    assert!(is_noticed("WitnessUnasked", "EVM"), "it is the witness that holds it");
+}
+
+#[test]
 fn a_seed_is_played_the_same_way_again() {
     let mut bench = Bench::new();
     for seed in 0..2 {

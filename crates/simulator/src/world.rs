@@ -7,6 +7,7 @@ use crate::callers::Named;
 use crate::dice::{Dice, Fault, Log};
 use crate::exchange::Place;
 use crate::genesis::{BILLERS, Places, Towns, biller};
+use crate::made_up_blocks::MadeUp;
 use crate::mutants::Mutant;
 use crate::net::Net;
 use crate::observations::Watch;
@@ -134,6 +135,8 @@ pub(crate) struct World {
     pub(crate) refills: Vec<(Side, u64, u64)>,
     /// Transactions on EVM that a restored copy may have forgotten, and that everybody can see.
     pub(crate) in_sight: Vec<Tx>,
+    /// The block that the liar on EVM made up in the place of another.
+    pub(crate) made_up: Option<MadeUp>,
     /// Which node of each chain answers nobody, and until when (ms).
     pub(crate) away: [(usize, u64); 2],
     /// The transactions that callers were told of.
@@ -217,6 +220,7 @@ impl World {
             authorized: vec![],
             refills: vec![],
             in_sight: vec![],
+            made_up: None,
             away: [(0, 0); 2],
             told: BTreeSet::new(),
             life: 0,

@@ -1,6 +1,7 @@
 //! The access that every part of the adapter shares: the account, the nodes and the configuration. It has no state of
 //! its own.
 
+use super::final_chain::FinalChain;
 use super::gas::GasRules;
 use crate::SigningAccount;
 use ::node::{Fleet, JsonRpc};
@@ -16,6 +17,8 @@ pub(super) struct Access {
     pub(super) account: Arc<SigningAccount>,
     pub(super) fleet: Arc<Fleet<JsonRpc>>,
     pub(super) config: Arc<EvmConfig>,
+    /// The final blocks that were agreed on.
+    pub(super) final_chain: Arc<FinalChain>,
 }
 
 impl Access {

@@ -12,6 +12,7 @@ use ::node::NodeId;
 use alloy::primitives::{Address, B256};
 use evm_proofs::block::ProvenBlock;
 use evm_proofs::header::HeaderShape;
+use evm_proofs::walk::BlockId;
 use evm_testimony::conclude::EvmTestimony;
 use evm_testimony::facts::{Fact, Statement, Subject};
 use futures_util::{StreamExt as _, stream};
@@ -75,7 +76,7 @@ struct Case {
 /// The findings about a case.
 #[derive(Debug)]
 struct Judged {
-    block: B256,
+    block: BlockId,
     facts: BTreeMap<Subject, Arc<Fact>>,
     /// The nodes that told a block which contradicts itself.
     liars: BTreeSet<NodeId>,
@@ -118,7 +119,7 @@ impl Evidence {
     }
 
     /// Finds the facts of a case: those that are known, or what the first node proves that can.
-    async fn found(&self, block: B256, case: Case) -> Judged {
+    async fn found(&self, block: BlockId, case: Case) -> Judged {
         let facts = self.known(block, &case.subjects);
         let mut judged = Judged { block, facts, liars: BTreeSet::new(), early: BTreeSet::new() };
         if judged.facts.len() == case.subjects.len() {
@@ -126,9 +127,9 @@ impl Evidence {
         }
         let mut mode = None;
         for id in case.tellers {
-            match self.proven(id, block).await {
+            match self.proven(id, block.hash).await {
                 Ok(proven) => {
-                    judged.facts = self.keep(&proven, case.subjects);
+                    judged.facts = self.keep(block, &proven, case.subjects);
                     judged.early.clear();
                     mode = Some(ProofMode::Proven);
                     break;
@@ -159,7 +160,7 @@ impl Evidence {
     }
 
     /// Returns the facts that are known of a block.
-    fn known(&self, block: B256, subjects: &BTreeSet<Subject>) -> BTreeMap<Subject, Arc<Fact>> {
+    fn known(&self, block: BlockId, subjects: &BTreeSet<Subject>) -> BTreeMap<Subject, Arc<Fact>> {
         let mut memory = self.memory.lock();
         memory.facts.retain(|_, (needed, _)| needed.elapsed() < KEPT);
         memory.unproven.retain(|_, (asked, no_proof)| no_proof.lasts(asked.elapsed()));
@@ -174,10 +175,11 @@ impl Evidence {
     /// Keeps what a proven block says of these subjects.
     fn keep(
         &self,
+        block: BlockId,
         proven: &ProvenBlock,
         subjects: BTreeSet<Subject>,
     ) -> BTreeMap<Subject, Arc<Fact>> {
-        let (block, now) = (proven.header().hash(), Instant::now());
+        let now = Instant::now();
         let fact = |subject| Arc::new(Fact::of(proven, subject, self.access.signer()));
         let facts: BTreeMap<Subject, Arc<Fact>> =
             subjects.into_iter().map(|subject| (subject, fact(subject))).collect();
@@ -267,8 +269,8 @@ impl Judged {
 }
 
 /// The blocks of which nodes say something that decides.
-fn cases(all: &[(NodeId, EvmTestimony)]) -> BTreeMap<B256, Case> {
-    let mut cases: BTreeMap<B256, Case> = BTreeMap::new();
+fn cases(all: &[(NodeId, EvmTestimony)]) -> BTreeMap<BlockId, Case> {
+    let mut cases: BTreeMap<BlockId, Case> = BTreeMap::new();
     for (id, testimony) in all {
         for Statement { block, subject } in testimony.statements() {
             let case = cases.entry(block).or_default();

@@ -4,6 +4,7 @@ use super::access::Access;
 use super::head::EvmHead;
 use super::outcomes::OutcomeReader;
 use super::testimony::{TestimonyReader, testimonies};
+use super::witnesses::Witnesses;
 use crate::disputes::Disputes;
 use crate::{ChainError, ProofMode, Unanswered};
 use ::node::NodeId;
@@ -67,7 +68,9 @@ impl Fates {
 
     /// Returns how the last record that decided something was judged.
     pub(super) fn proof_mode(&self) -> ProofMode {
-        self.testimonies.evidence.mode()
+        let witnesses = self.access.final_chain.witnesses.as_ref();
+        let objection = witnesses.and_then(Witnesses::objection).map(ProofMode::Unwitnessed);
+        objection.unwrap_or_else(|| self.testimonies.evidence.mode())
     }
 
     /// Forgets all that is known of other places than these.

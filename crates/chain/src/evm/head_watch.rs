@@ -104,6 +104,8 @@ impl HeadWatch {
         let before = self.head.last();
         let before = before.as_deref();
         let final_block = is.final_block(&looks, before)?;
+        let final_chain = &self.access.final_chain;
+        final_chain.follow(final_block).await?;
         let mined = is.mined(&looks);
         let told = (looks.len() >= fleet.needed()).then_some(mined);
         let (FinalNonce { nonce: finalized, known_at }, final_time) =
@@ -112,6 +114,11 @@ impl HeadWatch {
             },)?;
         let nonces = NonceView { mined: mined.max(finalized), finalized };
         let head = together(looks, seen)?;
+        let final_time = match &final_chain.witnesses {
+            Some(witnesses) => witnesses.time().await.min(final_time),
+            None => final_time,
+        };
+        let final_time = final_time.max(before.map_or(0, |head| head.view.final_time));
         let view = HeadView { final_time, nonces: Some(nonces), ..head.view };
         Ok(EvmHead { view, nonces, final_block, finalized_at: known_at, ..head })
     }

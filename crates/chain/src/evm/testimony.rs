@@ -10,6 +10,7 @@ use alloy::primitives::{B256, U256};
 use config::Finality;
 use evm_node::Archive;
 use evm_node::{self as node, EvmAsker};
+use evm_proofs::walk::BlockId;
 use evm_testimony::conclude::{Block, EvmTestimony, Identified, Receipt};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
@@ -69,6 +70,36 @@ impl TestimonyReader {
         });
         join_all(asked).await;
         self.evidence.judge(all).await;
+        self.take_back_unborne(all).await;
+    }
+
+    /// Takes back what nodes say of final blocks that witnesses do not bear out, and of all of them while the nodes
+    /// deny a block that was final before.
+    async fn take_back_unborne(&self, all: &mut [(NodeId, EvmTestimony)]) {
+        let statements = all.iter().flat_map(|(_, testimony)| testimony.statements());
+        let blocks: BTreeSet<BlockId> = statements.map(|said| said.block).collect();
+        if blocks.is_empty() {
+            return;
+        }
+        let chain = &self.access.final_chain;
+        let stands = chain.before_a_decision().await.is_ok();
+        let mut borne_out = BTreeSet::new();
+        for block in blocks.into_iter().filter(|_| stands) {
+            let word = match &chain.witnesses {
+                Some(witnesses) => witnesses.bear_out(block).await.is_ok(),
+                None => true,
+            };
+            if word {
+                borne_out.insert(block);
+            }
+        }
+        for (_, testimony) in all {
+            for said in testimony.statements() {
+                if !borne_out.contains(&said.block) {
+                    testimony.take_back(said.subject);
+                }
+            }
+        }
     }
 
     /// Has every node search its final blocks for the takers of these places.

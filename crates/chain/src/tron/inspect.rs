@@ -29,7 +29,7 @@ impl Inspection<'_> {
     /// Looks at everything that a billing needs of the chain.
     pub(super) async fn findings(&self) -> Vec<Finding> {
         let observed = self.chain.head.observe().await;
-        let mut found = nodes_found(&*self.chain.base.nodes);
+        let mut found = nodes_found(&*self.chain.base.nodes, &[]);
         let head = match observed {
             Ok(head) => head,
             Err(error) => {

@@ -25,6 +25,8 @@ pub struct EvmConfig {
     pub rpc: Vec<RpcUrl>,
     /// Nodes that transactions are sent to, and that are asked nothing.
     pub send_only: Vec<RpcUrl>,
+    /// Endpoints of others that have to bear out final blocks, and are asked nothing else.
+    pub witness_rpc: Vec<RpcUrl>,
     /// Longest time for one question to a node: 100 ms to 1 min.
     pub rpc_timeout: Duration,
     /// Greatest distance of the newest block from this machine's clock before nothing new is signed: 1 s to 1 d, on
@@ -104,6 +106,7 @@ impl EvmConfig {
             reader.fault("rpc", "missing; expected the http or https URL of a node, or a list");
         }
         let send_only = rpc_urls(reader, "send_only", rpc.as_deref().unwrap_or_default());
+        let witness_rpc = rpc_urls(reader, "witness_rpc", rpc.as_deref().unwrap_or_default());
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
         let clock_tolerance =
             reader.get("clock_tolerance", &clock_tolerance(reader, MOST_TOLERANCE));
@@ -111,7 +114,7 @@ impl EvmConfig {
         let multicall = reader.get("multicall", &address());
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
         let idle = reader.get("idle_poll_interval", &time(millis(10)..=seconds(300)));
-        let a_day = requests_a_day(reader, 5, idle);
+        let a_day = requests_a_day(reader, 5, 9, idle);
         let finality = reader.get("finality", &finality());
         let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
         let fees = reader.section("fees", FeeConfig::read);
@@ -125,6 +128,7 @@ impl EvmConfig {
             eip155_id: eip155_id?,
             rpc: rpc?,
             send_only: send_only?,
+            witness_rpc: witness_rpc?,
             rpc_timeout: rpc_timeout?,
             clock_tolerance: clock_tolerance?,
             contract: contract?,

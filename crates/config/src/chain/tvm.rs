@@ -119,7 +119,7 @@ impl TvmConfig {
         let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, 60));
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
         let idle = reader.get("idle_poll_interval", &time(millis(10)..=seconds(300)));
-        let a_day = requests_a_day(reader, 4, idle);
+        let a_day = requests_a_day(reader, 4, 7, idle);
         let rebroadcast = reader.get("rebroadcast_interval", &time(millis(100)..=seconds(600)));
         let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
         let expiry = reader.get("expiry", &time(seconds(60)..=seconds(DAY)));

@@ -1,0 +1,201 @@
+//! Witnesses: endpoints that are asked which blocks are final, and nothing else. Nothing is decided by a block that too
+//! few of them bear out, whatever the nodes say.
+
+use ::node::{AskError, Fleet, JsonRpc, NodeGroup as _, NodeId, NodeView, reached_by};
+use alloy::primitives::B256;
+use config::Finality;
+use evm_node as node;
+use evm_node::Header;
+use evm_proofs::walk::BlockId;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::Instant;
+use tracing::warn;
+
+/// The time for which a block that is borne out is not asked for again.
+const KEPT: Duration = Duration::from_mins(10);
+
+/// The time for which a block that is not borne out is not asked for again.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
+
+/// The interval at which witnesses are asked for the time of their final block.
+const TIME_AGAIN: Duration = Duration::from_mins(1);
+
+/// The witnesses of a chain.
+#[derive(Debug)]
+pub(super) struct Witnesses {
+    fleet: Fleet<JsonRpc>,
+    /// The number of endpoints that are configured.
+    count: usize,
+    finality: Finality,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    /// The words on blocks, and when they were last heard.
+    words: BTreeMap<BlockId, (Instant, Result<(), NotBorneOut>)>,
+    /// The time of the newest block that enough witnesses call final, Unix seconds, and when it was asked for.
+    final_time: Option<(Instant, u64)>,
+}
+
+/// Why a block is not borne out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotBorneOut {
+    /// A witness holds another block of that height.
+    #[error("the witness {witness} holds block {number} as {held}, and nodes as {told}")]
+    Denied {
+        /// The label of the witness.
+        witness: String,
+        number: u64,
+        held: B256,
+        told: B256,
+    },
+    /// Too few call it final so far.
+    #[error(
+        "of {count} witnesses {told} call block {number} final so far, and more than half have to"
+    )]
+    TooFew { count: usize, told: usize, number: u64 },
+}
+
+/// The word of a witness on a block.
+enum Word {
+    /// It holds the block, and calls it final.
+    BearsOut,
+    /// It holds another one of that height.
+    Holds(B256),
+    /// It did not tell, or the block is not final yet.
+    Untold,
+}
+
+impl Witnesses {
+    /// Nothing was asked yet. None without endpoints.
+    pub(super) fn of(fleet: Fleet<JsonRpc>, count: usize, finality: Finality) -> Option<Self> {
+        (count > 0).then(|| Self { fleet, count, finality, memory: Mutex::default() })
+    }
+
+    /// The least number that is more than half of them.
+    fn needed(&self) -> usize {
+        self.count.div_euclid(2).saturating_add(1)
+    }
+
+    /// Checks that more than half of the witnesses hold the block and call it final.
+    ///
+    /// # Errors
+    /// The reason, as it was last heard.
+    pub(super) async fn bear_out(&self, block: BlockId) -> Result<(), NotBorneOut> {
+        if let Some(word) = self.heard(block) {
+            return word;
+        }
+        let word = self.ask(block).await;
+        let before = self.memory.lock().words.insert(block, (Instant::now(), word.clone()));
+        if let Err(why @ NotBorneOut::Denied { .. }) = &word
+            && before.is_none_or(|(_, before)| before != word)
+        {
+            warn!("nothing is decided by a block: {why}");
+        }
+        word
+    }
+
+    /// The same, asked now, of a block by which nothing is decided.
+    pub(super) async fn ask(&self, block: BlockId) -> Result<(), NotBorneOut> {
+        let told = self.fleet.survey(|id| self.word_on(id, block)).await;
+        let words: Vec<(NodeId, Word)> =
+            told.into_iter().map(|(id, word)| (id, word.unwrap_or(Word::Untold))).collect();
+        self.judge(block, &words)
+    }
+
+    /// Returns the last word on a block, if it need not be asked for again.
+    fn heard(&self, block: BlockId) -> Option<Result<(), NotBorneOut>> {
+        let mut memory = self.memory.lock();
+        memory.words.retain(|_, (heard, _)| heard.elapsed() < KEPT);
+        let (heard, word) = memory.words.get(&block)?;
+        (word.is_ok() || heard.elapsed() < ASK_AGAIN).then(|| word.clone())
+    }
+
+    fn judge(&self, block: BlockId, words: &[(NodeId, Word)]) -> Result<(), NotBorneOut> {
+        let told = words.iter().filter(|(_, word)| matches!(word, Word::BearsOut)).count();
+        if told >= self.needed() {
+            return Ok(());
+        }
+        let denied = words.iter().find_map(|(id, word)| match word {
+            Word::Holds(held) => Some((self.fleet.label(*id).to_owned(), *held)),
+            Word::BearsOut | Word::Untold => None,
+        });
+        let (number, count) = (block.number, self.count);
+        Err(match denied {
+            Some((witness, held)) => {
+                NotBorneOut::Denied { witness, number, held, told: block.hash }
+            }
+            None => NotBorneOut::TooFew { count, told, number },
+        })
+    }
+
+    async fn word_on(&self, id: NodeId, block: BlockId) -> Result<Word, AskError> {
+        self.fleet.verify_when_due(id).await?;
+        let rpc = self.fleet.only(id);
+        let number = node::quantity(block.number);
+        let (held, newest) = tokio::join!(node::header(rpc, &number), self.newest_final(id));
+        let (held, newest) = (held?, newest?);
+        let Some(held) = held.filter(|held| held.number() == block.number) else {
+            return Ok(Word::Untold);
+        };
+        let is_final = newest.is_some_and(|newest| newest >= block.number);
+        Ok(match (held.hash == block.hash, is_final) {
+            (true, true) => Word::BearsOut,
+            (false, true) => Word::Holds(held.hash),
+            (_, false) => Word::Untold,
+        })
+    }
+
+    /// Returns the number of the newest block that a witness calls final.
+    async fn newest_final(&self, id: NodeId) -> Result<Option<u64>, AskError> {
+        let header = self.final_header(id).await?;
+        Ok(header.map(|header| match self.finality {
+            Finality::FinalizedTag => header.number(),
+            Finality::Depth(depth) => header.number().saturating_sub(depth.saturating_sub(1)),
+        }))
+    }
+
+    async fn final_header(&self, id: NodeId) -> Result<Option<Header>, AskError> {
+        let tag = match self.finality {
+            Finality::FinalizedTag => "finalized",
+            Finality::Depth(_) => "latest",
+        };
+        node::header(self.fleet.only(id), tag).await
+    }
+
+    /// Returns the time up to which more than half of the witnesses have seen blocks, final ones where they call blocks
+    /// final, Unix seconds; 0 before they told.
+    pub(super) async fn time(&self) -> u64 {
+        let last = self.memory.lock().final_time;
+        if let Some((asked, time)) = last
+            && asked.elapsed() < TIME_AGAIN
+        {
+            return time;
+        }
+        let ask = async |id| {
+            self.fleet.verify_when_due(id).await?;
+            self.final_header(id).await
+        };
+        let told = self.fleet.survey(ask).await.into_iter();
+        let times = told.filter_map(|(_, header)| Some(header.ok()??.time()));
+        let before = last.map_or(0, |(_, time)| time);
+        let time = reached_by(times, self.needed()).unwrap_or_default().max(before);
+        self.memory.lock().final_time = Some((Instant::now(), time));
+        time
+    }
+
+    /// Returns the witnesses as people see them.
+    pub(super) fn views(&self) -> Vec<NodeView> {
+        self.fleet.views()
+    }
+
+    /// Returns why the last block that was to decide something is not borne out; none if it is.
+    pub(super) fn objection(&self) -> Option<String> {
+        let memory = self.memory.lock();
+        let newest = memory.words.values().max_by_key(|(heard, _)| *heard)?;
+        newest.1.as_ref().err().map(ToString::to_string)
+    }
+}
