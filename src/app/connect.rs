@@ -88,10 +88,10 @@ enum Wiring {
 
 impl Wiring {
     /// The way; otherwise the fault, with its key.
-    fn of(family: &FamilyConfig, dial: &dyn Dial) -> Result<Self, String> {
+    fn of(family: &FamilyConfig, dial: &dyn Dial, clock: Clock) -> Result<Self, String> {
         Ok(match family {
             FamilyConfig::Evm(config) => {
-                let parts = EvmParts::dial(dial, Arc::clone(config));
+                let parts = EvmParts::dial(dial, Arc::clone(config), clock);
                 Self::Evm(parts.map_err(|fault| fault.to_string())?)
             }
             FamilyConfig::Tvm(config) => {
@@ -157,7 +157,7 @@ pub(super) async fn one(
     }
     let at = |fault| vec![format!("{path}.{fault}")];
     let profile = Arc::new(profile);
-    let wiring = Wiring::of(family, dial).map_err(at)?;
+    let wiring = Wiring::of(family, dial, clock).map_err(at)?;
     let mut signers = Vec::new();
     for key in keyring.signing() {
         let signatory = Signatory::Key(Arc::clone(key));

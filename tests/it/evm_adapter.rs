@@ -50,6 +50,7 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
         rpc: vec![RpcUrl::parse(url).unwrap()],
         send_only: vec![],
         witness_rpc: vec![],
+        beacon: None,
         rpc_timeout: Duration::from_secs(5),
         contract,
         multicall: NOWHERE,
@@ -91,7 +92,7 @@ async fn connected(config: EvmConfig) -> Result<Box<dyn Chain>, NotConnected> {
     let profile = Profile::parse(&config.billing, Family::Evm).unwrap();
     let signatory = Signatory::Key(Arc::new(key()));
     let account = SigningAccount::new(&chain, profile, &signatory, Clock::MACHINE);
-    let parts = EvmParts::dial(&Http::default(), config.into()).unwrap();
+    let parts = EvmParts::dial(&Http::default(), config.into(), Clock::MACHINE).unwrap();
     let chain = EvmChain::connect(account, parts).await?;
     Ok(Box::new(chain))
 }

@@ -19,6 +19,7 @@ mod auditing;
 mod authorizations;
 mod bad_input;
 mod bad_setup;
+mod beacons;
 mod beginning;
 mod bombs;
 mod bulkheads;

@@ -6,6 +6,7 @@
 
 pub(crate) mod anvil;
 pub(crate) mod authority;
+pub(crate) mod beacon;
 pub(crate) mod besiegers;
 pub(crate) mod collector;
 pub(crate) mod contracts;

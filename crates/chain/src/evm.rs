@@ -5,6 +5,7 @@
 
 mod access;
 mod aggregate;
+mod beacon_proof;
 mod block_proof;
 mod delivery;
 mod draft;
@@ -52,6 +53,7 @@ use ::node::{self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeView, RealChai
 use access::Access;
 use alloy::primitives::{Address, B256};
 use async_trait::async_trait;
+use beacon_proof::BeaconProof;
 use billing::{Admitted, Attempt, AttemptKind, BlockRef, Charge, Sighting, Slot};
 use config::EvmConfig;
 use contract::Looked;
@@ -60,9 +62,10 @@ use drafting::Drafting;
 use evm_proofs::walk::BlockId;
 use evm_testimony::errors::passing;
 use fates::Fates;
-use final_chain::FinalChain;
+use final_chain::{FinalChain, Others};
 use head_watch::HeadWatch;
 use history::History;
+use host::clock::Clock;
 use inspect::Inspection;
 use journal::{Durable, Past};
 use nonces::Nonces;
@@ -83,12 +86,22 @@ pub struct EvmParts {
 
 impl EvmParts {
     /// The way by what is configured. Nothing is asked yet.
-    pub fn dial(dial: &dyn Dial, config: Arc<EvmConfig>) -> Result<Self, nodes::UnusableUrl> {
+    pub fn dial(
+        dial: &dyn Dial,
+        config: Arc<EvmConfig>,
+        clock: Clock,
+    ) -> Result<Self, nodes::UnusableUrl> {
         let fleet = Arc::new(fleet(dial, &config)?);
         let rules = rules(dial, &config);
         let witnesses = Fleet::witnesses(dial, &config.witness_rpc, rules)?;
         let witnesses = Witnesses::of(witnesses, config.witness_rpc.len(), config.finality);
-        let final_chain = Arc::new(FinalChain::of(Arc::clone(&fleet), witnesses));
+        let beacon = config.beacon.as_ref().map(|beacon| {
+            let proof = BeaconProof::of(dial, beacon, clock, config.clock_tolerance);
+            let key = "beacon.url".to_owned();
+            proof.map_err(|problem| nodes::UnusableUrl { key, problem })
+        });
+        let others = Others { witnesses, beacon: beacon.transpose()? };
+        let final_chain = Arc::new(FinalChain::of(Arc::clone(&fleet), others));
         Ok(Self { fleet, final_chain, config })
     }
 }

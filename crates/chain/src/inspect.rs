@@ -55,10 +55,8 @@ impl Finding {
 
 /// Returns on whose word claims are released.
 pub(super) fn trust(nodes: &dyn NodeGroup, witnesses: &[NodeView]) -> Trust {
-    match nodes.trust() {
-        Trust::Alone if !witnesses.is_empty() => Trust::Witnessed,
-        trust => trust,
-    }
+    let trust = nodes.trust();
+    if trust == Trust::Alone && !witnesses.is_empty() { Trust::Witnessed } else { trust }
 }
 
 /// Every node and every witness, and on whose word claims are released. A node on another chain is something to mend,

@@ -3,11 +3,13 @@
 //! Settings that a chain does not state come from `[chain_defaults.<family>]`. No node is asked whether any of them
 //! is true.
 
+mod beacon;
 mod evm;
 mod keys;
 mod main_networks;
 mod tvm;
 
+pub use beacon::{BeaconConfig, BeaconNetwork};
 pub use evm::{EvmConfig, FeeConfig, Finality};
 pub use keys::ChainKeys;
 pub use tvm::{TvmConfig, TvmFeeConfig, TvmNode};
@@ -256,7 +258,8 @@ impl ChainConfig {
     pub fn nodes_in_the_clear(&self) -> BTreeSet<String> {
         let all: Vec<&super::RpcUrl> = match &self.family {
             FamilyConfig::Evm(evm) => {
-                evm.rpc.iter().chain(&evm.send_only).chain(&evm.witness_rpc).collect()
+                let beacon = evm.beacon.iter().map(|beacon| &beacon.url);
+                evm.rpc.iter().chain(&evm.send_only).chain(&evm.witness_rpc).chain(beacon).collect()
             }
             FamilyConfig::Tvm(tvm) => {
                 let nodes = tvm.nodes.iter();

@@ -45,8 +45,8 @@ pub use asking::Asking;
 pub use billing::BillingConfig;
 pub use callers::{Caller, Rights};
 pub use chain::{
-    ChainConfig, ChainKeys, EvmConfig, FamilyConfig, FeeConfig, Finality, NewWork, TvmConfig,
-    TvmFeeConfig, TvmNode,
+    BeaconConfig, BeaconNetwork, ChainConfig, ChainKeys, EvmConfig, FamilyConfig, FeeConfig,
+    Finality, NewWork, TvmConfig, TvmFeeConfig, TvmNode,
 };
 pub use database_url::{DatabaseUrl, NotADatabaseUrl};
 pub use faults::{ConfigError, ConfigErrors};

@@ -297,6 +297,11 @@ pub async fn block_told(rpc: EvmAsker<'_>, hash: B256) -> Result<Box<RawValue>, 
     rpc.ask("eth_getBlockByHash", json!([hash, true])).await
 }
 
+/// The header of the block with this hash, as the node tells it; null where the node has no such block.
+pub async fn header_told(rpc: EvmAsker<'_>, hash: B256) -> Result<Box<RawValue>, AskError> {
+    rpc.ask("eth_getBlockByHash", json!([hash, false])).await
+}
+
 /// All receipts of the block with this hash, as the node tells them; null where the node has no such block.
 pub async fn receipts_told(rpc: EvmAsker<'_>, block: B256) -> Result<Box<RawValue>, AskError> {
     rpc.ask("eth_getBlockReceipts", json!([block])).await

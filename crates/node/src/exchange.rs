@@ -48,6 +48,9 @@ pub trait Exchange: Send + Sync + fmt::Debug {
     /// returns what came back, whatever its status. Ends within the timeout that was dialled with,
     /// and reads no answer longer than [`LONGEST_ANSWER`].
     async fn post(&self, path: &str, body: Vec<u8>) -> Result<Reply, NoReply>;
+
+    /// Gets `path` below the endpoint's URL, with these parameters in its query. Ends as [`Self::post`] does.
+    async fn get(&self, path: &str, query: &[(&str, u64)]) -> Result<Reply, NoReply>;
 }
 
 /// The longest answer that is read, bytes.

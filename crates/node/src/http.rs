@@ -3,8 +3,8 @@
 use super::exchange::{Dial, Exchange, LONGEST_ANSWER, NoReply, Reply, Target, Undialable};
 use async_trait::async_trait;
 use config::OutboundConfig;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, ClientBuilder, Response, Url, redirect};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url, redirect};
 use secrecy::ExposeSecret as _;
 use std::error::Error;
 use std::sync::Arc;
@@ -76,12 +76,24 @@ struct Pool {
 impl Exchange for Pool {
     async fn post(&self, path: &str, body: Vec<u8>) -> Result<Reply, NoReply> {
         let request = self.client.post(self.below(path));
-        let request = request.header(CONTENT_TYPE, "application/json").body(body);
-        let response = request.send().await.map_err(|error| NoReply::of(&error))?;
-        let status = response.status().as_u16();
-        let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
-        Ok(Reply { status, retry_after, body: read_body(response).await? })
+        replied(request.header(CONTENT_TYPE, "application/json").body(body)).await
     }
+
+    async fn get(&self, path: &str, query: &[(&str, u64)]) -> Result<Reply, NoReply> {
+        let mut url = self.below(path);
+        for (name, value) in query {
+            url.query_pairs_mut().append_pair(name, &value.to_string());
+        }
+        replied(self.client.get(url).header(ACCEPT, "application/json")).await
+    }
+}
+
+/// Sends a request, and reads what comes back.
+async fn replied(request: RequestBuilder) -> Result<Reply, NoReply> {
+    let response = request.send().await.map_err(|error| NoReply::of(&error))?;
+    let status = response.status().as_u16();
+    let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
+    Ok(Reply { status, retry_after, body: read_body(response).await? })
 }
 
 impl Pool {

@@ -113,8 +113,11 @@ impl World {
         }
     }
 
-    /// Has the contracts tell nobody of one customer's charges.
-    pub(crate) fn mute(&self) {
+    /// Has the contracts tell nobody of one customer's charges, where the scene says so.
+    pub(crate) fn mute_if_so_set(&self) {
+        if !self.scene.muted {
+            return;
+        }
         let owner = wallet("owner").address();
         self.tron.truth.impersonate(owner, self.tron_at.billing, silence());
         self.impersonate(owner, self.evm_at.billing, silence());

@@ -194,6 +194,11 @@ impl Exchange for Wire {
             }
         }
     }
+
+    /// No node of the world has anything to get.
+    async fn get(&self, _path: &str, _query: &[(&str, u64)]) -> Result<Reply, NoReply> {
+        Ok(reply(404, Vec::new()))
+    }
 }
 
 fn reply(status: u16, body: Vec<u8>) -> Reply {

@@ -244,9 +244,7 @@ impl World {
             watch: Watch::default(),
             broken: None,
         };
-        if world.scene.muted {
-            world.mute();
-        }
+        world.mute_if_so_set();
         world
     }
 

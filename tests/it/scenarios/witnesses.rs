@@ -11,8 +11,6 @@ use serde_json::{Value, json};
 
 const HEADER: &str = "eth_getBlockByNumber";
 const RECEIPT: &str = "eth_getTransactionReceipt";
-const RECEIPTS: &str = "eth_getBlockReceipts";
-const BLOCK: &str = "eth_getBlockByHash";
 
 /// Another block of the same height.
 fn another(block: &mut Value) {
@@ -80,7 +78,7 @@ async fn a_silent_witness_keeps_batches_open_and_nobody_from_being_billed() {
     let second = billed(&town, &signer, 1).await;
     eventually("readiness tells", async || {
         let records = chain(&signer).await["records"].to_string();
-        records.contains("of 1 witnesses 0 call block")
+        records.contains("of 1 witnesses 0 tell which block is final")
     })
     .await;
     assert_eq!(state(&signer, &first).await, "open");
@@ -113,12 +111,9 @@ async fn a_block_that_a_sole_provider_made_up_is_believed_only_without_a_witness
         let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
         nodes[0].fault(RECEIPT, Act::Swallow);
         town.anvil.mine(1).await;
-        made_up::in_place_of(&town.anvil, &hash).await;
+        let lie = made_up::in_place_of(&town.anvil, &hash).await;
         nodes[0].heal();
-        nodes[0].fault(RECEIPT, Act::Rewrite(made_up::receipt));
-        nodes[0].fault(RECEIPTS, Act::Say(made_up::receipts));
-        nodes[0].fault(BLOCK, Act::Say(made_up::block));
-        nodes[0].fault(HEADER, Act::Rewrite(made_up::header));
+        lie.told_by(&nodes[0]);
         town.anvil.mine(4).await;
         if witnesses == 0 {
             assert_eq!(town.settled(&signer, &hash).await["state"], "reverted");

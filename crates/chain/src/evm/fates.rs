@@ -4,7 +4,6 @@ use super::access::Access;
 use super::head::EvmHead;
 use super::outcomes::OutcomeReader;
 use super::testimony::{TestimonyReader, testimonies};
-use super::witnesses::Witnesses;
 use crate::disputes::Disputes;
 use crate::{ChainError, ProofMode, Unanswered};
 use ::node::NodeId;
@@ -68,8 +67,7 @@ impl Fates {
 
     /// Returns how the last record that decided something was judged.
     pub(super) fn proof_mode(&self) -> ProofMode {
-        let witnesses = self.access.final_chain.witnesses.as_ref();
-        let objection = witnesses.and_then(Witnesses::objection).map(ProofMode::Unwitnessed);
+        let objection = self.access.final_chain.objection().map(ProofMode::Unwitnessed);
         objection.unwrap_or_else(|| self.testimonies.evidence.mode())
     }
 
@@ -83,7 +81,7 @@ impl Fates {
     /// any block where the nodes have forgotten the state that would tell which are taken for good.
     pub(super) async fn find(&self, head: &EvmHead, places: &[WatchedNonce]) -> Vec<NonceFate> {
         let finalized = head.nonces.finalized;
-        let mut said = testimonies(head, self.access.config.finality);
+        let mut said = testimonies(head, &self.access);
         let blind = !head.knows_final_nonce();
         let worth_asking = |place: &&WatchedNonce| {
             let mined = blind && place.position < head.nonces.mined;
@@ -179,7 +177,7 @@ impl Fates {
         head: &EvmHead,
     ) -> Result<PlaceTakers, ChainError> {
         let to = to.min(head.nonces.finalized).min(from.saturating_add(LEARNT_AT_ONCE));
-        let mut said = testimonies(head, self.access.config.finality);
+        let mut said = testimonies(head, &self.access);
         self.testimonies.search(&mut said, std::iter::once(from..to)).await;
         let mut takers = PlaceTakers::default();
         for position in from..to {

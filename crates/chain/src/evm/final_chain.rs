@@ -1,7 +1,8 @@
 //! The final blocks that nodes agreed on before. A block that was final once stays so: nodes that tell another one of
 //! its height later are of another chain, or made one up, however many they are.
 
-use super::witnesses::Witnesses;
+use super::beacon_proof::BeaconProof;
+use super::witnesses::{NewestFinal, Witnesses};
 use crate::Unready;
 use ::node::{Fleet, JsonRpc, NodeId, NodeView, shared};
 use alloy::primitives::B256;
@@ -24,11 +25,18 @@ const BEFORE_A_DECISION: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(super) struct FinalChain {
     fleet: Arc<Fleet<JsonRpc>>,
-    /// The endpoints that have to bear out a final block as well, if any are configured.
-    pub(super) witnesses: Option<Witnesses>,
+    /// Those that have to bear out a final block as well.
+    others: Others,
     state: Mutex<State>,
     /// Held during a check.
     checking: Turn<()>,
+}
+
+/// Those that have to bear out a final block beside the nodes, where they are configured.
+#[derive(Debug)]
+pub(super) struct Others {
+    pub(super) witnesses: Option<Witnesses>,
+    pub(super) beacon: Option<BeaconProof>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,13 +60,15 @@ struct Held {
 
 impl FinalChain {
     /// Nothing was agreed yet.
-    pub(super) fn of(fleet: Arc<Fleet<JsonRpc>>, witnesses: Option<Witnesses>) -> Self {
-        Self { fleet, witnesses, state: Mutex::default(), checking: Turn::default() }
+    pub(super) fn of(fleet: Arc<Fleet<JsonRpc>>, others: Others) -> Self {
+        Self { fleet, others, state: Mutex::default(), checking: Turn::default() }
     }
 
     /// Returns the witnesses as people see them.
     pub(super) fn witness_views(&self) -> Vec<NodeView> {
-        self.witnesses.as_ref().map(Witnesses::views).unwrap_or_default()
+        let Others { witnesses, beacon } = &self.others;
+        let witnesses = witnesses.as_ref().map(Witnesses::views).unwrap_or_default();
+        witnesses.into_iter().chain(beacon.as_ref().map(BeaconProof::view)).collect()
     }
 
     /// Takes a block for final that was agreed on, as one is that decided something in an earlier process.
@@ -134,13 +144,60 @@ impl FinalChain {
         Ok(())
     }
 
+    /// Returns true if all of those bear out the block that have to do so beside the nodes.
+    pub(super) async fn bears_out(&self, block: BlockId) -> bool {
+        if let Some(witnesses) = &self.others.witnesses
+            && witnesses.bear_out(block).await.is_err()
+        {
+            return false;
+        }
+        match &self.others.beacon {
+            Some(beacon) => beacon.bear_out(&self.fleet, block).await.is_ok(),
+            None => true,
+        }
+    }
+
+    /// Returns the newest final block that all of those bear out, while nodes call `told` final; none without any of
+    /// them.
+    pub(super) async fn borne_out(&self, told: u64) -> Option<NewestFinal> {
+        let witnesses = match &self.others.witnesses {
+            Some(witnesses) => Some(witnesses.newest().await),
+            None => None,
+        };
+        let beacon = match &self.others.beacon {
+            Some(beacon) => Some(beacon.newest(told).await),
+            None => None,
+        };
+        witnesses.into_iter().chain(beacon).reduce(|one, other| NewestFinal {
+            number: one.number.min(other.number),
+            time: one.time.min(other.time),
+        })
+    }
+
+    /// Returns true if others than the nodes have to bear out final blocks.
+    pub(super) fn has_others(&self) -> bool {
+        self.others.witnesses.is_some() || self.others.beacon.is_some()
+    }
+
+    /// Returns why the last block that was to decide something is not borne out; none if it is.
+    pub(super) fn objection(&self) -> Option<String> {
+        let Others { witnesses, beacon } = &self.others;
+        let by_witnesses = witnesses.as_ref().and_then(Witnesses::objection);
+        by_witnesses.or_else(|| beacon.as_ref().and_then(BeaconProof::objection))
+    }
+
     /// Takes the newest final block for agreed if as many nodes hold the same as have to agree, and the witnesses too.
     async fn advance(&self, newest: u64, held: &[Held]) {
         let hashes: Vec<B256> = held.iter().filter_map(|held| held.at_newest).collect();
         let Some(hash) = shared(&hashes, self.fleet.needed()).copied() else { return };
         let block = BlockId { number: newest, hash };
-        if let Some(witnesses) = &self.witnesses
+        if let Some(witnesses) = &self.others.witnesses
             && witnesses.ask(block).await.is_err()
+        {
+            return;
+        }
+        if let Some(beacon) = &self.others.beacon
+            && beacon.ask_for(&self.fleet, block).await.is_err()
         {
             return;
         }

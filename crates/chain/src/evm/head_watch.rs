@@ -103,8 +103,12 @@ impl HeadWatch {
             .inspect_err(|_| self.forget_another_chain())?;
         let before = self.head.last();
         let before = before.as_deref();
-        let final_block = is.final_block(&looks, before)?;
         let final_chain = &self.access.final_chain;
+        let told = is.final_block(&looks, before)?;
+        // A block that others do not bear out yet is not final yet, whatever the nodes call it.
+        let borne_out = final_chain.borne_out(told).await;
+        let known = before.map_or(0, |head| head.final_block);
+        let final_block = borne_out.map_or(told, |newest| newest.number.min(told).max(known));
         final_chain.follow(final_block).await?;
         let mined = is.mined(&looks);
         let told = (looks.len() >= fleet.needed()).then_some(mined);
@@ -114,10 +118,7 @@ impl HeadWatch {
             },)?;
         let nonces = NonceView { mined: mined.max(finalized), finalized };
         let head = together(looks, seen)?;
-        let final_time = match &final_chain.witnesses {
-            Some(witnesses) => witnesses.time().await.min(final_time),
-            None => final_time,
-        };
+        let final_time = borne_out.map_or(final_time, |newest| newest.time.min(final_time));
         let final_time = final_time.max(before.map_or(0, |head| head.view.final_time));
         let view = HeadView { final_time, nonces: Some(nonces), ..head.view };
         Ok(EvmHead { view, nonces, final_block, finalized_at: known_at, ..head })

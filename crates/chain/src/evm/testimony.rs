@@ -85,11 +85,7 @@ impl TestimonyReader {
         let stands = chain.before_a_decision().await.is_ok();
         let mut borne_out = BTreeSet::new();
         for block in blocks.into_iter().filter(|_| stands) {
-            let word = match &chain.witnesses {
-                Some(witnesses) => witnesses.bear_out(block).await.is_ok(),
-                None => true,
-            };
-            if word {
+            if chain.bears_out(block).await {
                 borne_out.insert(block);
             }
         }
@@ -154,16 +150,19 @@ impl TestimonyReader {
     }
 }
 
-/// Returns the testimony that each node gave in the last look at the head. The number of settled places is what as
+/// Returns the testimony that each node gave in the last look at the head. No block is final for a node that others do
+/// not bear out, where they have to. The number of settled places is what as
 /// many nodes as have to agree bore out already.
-pub(super) fn testimonies(head: &EvmHead, finality: Finality) -> Vec<(NodeId, EvmTestimony)> {
+pub(super) fn testimonies(head: &EvmHead, access: &Access) -> Vec<(NodeId, EvmTestimony)> {
+    let final_block = |look: &EvmLook| match access.config.finality {
+        Finality::FinalizedTag => look.finalized.map_or(0, |header| header.number()),
+        Finality::Depth(depth) => look.latest.number().saturating_sub(depth.saturating_sub(1)),
+    };
+    let most = if access.final_chain.has_others() { head.final_block } else { u64::MAX };
     let testimony = |look: &EvmLook| EvmTestimony {
         head: look.latest.number(),
         taken: Some(look.nonce),
-        final_block: match finality {
-            Finality::FinalizedTag => look.finalized.map_or(0, |header| header.number()),
-            Finality::Depth(depth) => look.latest.number().saturating_sub(depth.saturating_sub(1)),
-        },
+        final_block: final_block(look).min(most),
         settled: Some(head.nonces.finalized),
         ..EvmTestimony::default()
     };

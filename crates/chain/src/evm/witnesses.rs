@@ -5,7 +5,6 @@ use ::node::{AskError, Fleet, JsonRpc, NodeGroup as _, NodeId, NodeView, reached
 use alloy::primitives::B256;
 use config::Finality;
 use evm_node as node;
-use evm_node::Header;
 use evm_proofs::walk::BlockId;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -16,11 +15,8 @@ use tracing::warn;
 /// The time for which a block that is borne out is not asked for again.
 const KEPT: Duration = Duration::from_mins(10);
 
-/// The time for which a block that is not borne out is not asked for again.
+/// The time for which neither a block that is not borne out is asked for again, nor the newest one.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
-
-/// The interval at which witnesses are asked for the time of their final block.
-const TIME_AGAIN: Duration = Duration::from_mins(1);
 
 /// The witnesses of a chain.
 #[derive(Debug)]
@@ -36,8 +32,10 @@ pub(super) struct Witnesses {
 struct Memory {
     /// The words on blocks, and when they were last heard.
     words: BTreeMap<BlockId, (Instant, Result<(), NotBorneOut>)>,
-    /// The time of the newest block that enough witnesses call final, Unix seconds, and when it was asked for.
-    final_time: Option<(Instant, u64)>,
+    /// The newest final block, and when it was asked for.
+    newest: Option<(Instant, NewestFinal)>,
+    /// Why there is no newer one, if too few told.
+    silence: Option<NotBorneOut>,
 }
 
 /// Why a block is not borne out.
@@ -52,11 +50,23 @@ pub(super) enum NotBorneOut {
         held: B256,
         told: B256,
     },
+    /// Too few tell which block is final.
+    #[error("of {count} witnesses {told} tell which block is final, and more than half have to")]
+    Silent { count: usize, told: usize },
     /// Too few call it final so far.
     #[error(
         "of {count} witnesses {told} call block {number} final so far, and more than half have to"
     )]
     TooFew { count: usize, told: usize, number: u64 },
+}
+
+/// The newest block that those call final who bear out final blocks beside the nodes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NewestFinal {
+    /// Its height.
+    pub(super) number: u64,
+    /// Its time, Unix seconds.
+    pub(super) time: u64,
 }
 
 /// The word of a witness on a block.
@@ -136,12 +146,12 @@ impl Witnesses {
         self.fleet.verify_when_due(id).await?;
         let rpc = self.fleet.only(id);
         let number = node::quantity(block.number);
-        let (held, newest) = tokio::join!(node::header(rpc, &number), self.newest_final(id));
+        let (held, newest) = tokio::join!(node::header(rpc, &number), self.newest_of(id));
         let (held, newest) = (held?, newest?);
         let Some(held) = held.filter(|held| held.number() == block.number) else {
             return Ok(Word::Untold);
         };
-        let is_final = newest.is_some_and(|newest| newest >= block.number);
+        let is_final = newest.is_some_and(|newest| newest.number >= block.number);
         Ok(match (held.hash == block.hash, is_final) {
             (true, true) => Word::BearsOut,
             (false, true) => Word::Holds(held.hash),
@@ -149,42 +159,47 @@ impl Witnesses {
         })
     }
 
-    /// Returns the number of the newest block that a witness calls final.
-    async fn newest_final(&self, id: NodeId) -> Result<Option<u64>, AskError> {
-        let header = self.final_header(id).await?;
-        Ok(header.map(|header| match self.finality {
-            Finality::FinalizedTag => header.number(),
-            Finality::Depth(depth) => header.number().saturating_sub(depth.saturating_sub(1)),
-        }))
-    }
-
-    async fn final_header(&self, id: NodeId) -> Result<Option<Header>, AskError> {
-        let tag = match self.finality {
-            Finality::FinalizedTag => "finalized",
-            Finality::Depth(_) => "latest",
-        };
-        node::header(self.fleet.only(id), tag).await
-    }
-
-    /// Returns the time up to which more than half of the witnesses have seen blocks, final ones where they call blocks
-    /// final, Unix seconds; 0 before they told.
-    pub(super) async fn time(&self) -> u64 {
-        let last = self.memory.lock().final_time;
-        if let Some((asked, time)) = last
-            && asked.elapsed() < TIME_AGAIN
+    /// Returns the newest block that more than half of the witnesses call final, as it was last told; block 0 before.
+    pub(super) async fn newest(&self) -> NewestFinal {
+        let last = self.memory.lock().newest;
+        if let Some((asked, newest)) = last
+            && asked.elapsed() < ASK_AGAIN
         {
-            return time;
+            return newest;
         }
         let ask = async |id| {
             self.fleet.verify_when_due(id).await?;
-            self.final_header(id).await
+            self.newest_of(id).await
         };
         let told = self.fleet.survey(ask).await.into_iter();
-        let times = told.filter_map(|(_, header)| Some(header.ok()??.time()));
-        let before = last.map_or(0, |(_, time)| time);
-        let time = reached_by(times, self.needed()).unwrap_or_default().max(before);
-        self.memory.lock().final_time = Some((Instant::now(), time));
-        time
+        let told: Vec<NewestFinal> = told.filter_map(|(_, newest)| newest.ok()?).collect();
+        let before = last.map_or(NewestFinal::default(), |(_, newest)| newest);
+        let reached = |of: fn(&NewestFinal) -> u64, before: u64| {
+            reached_by(told.iter().map(of), self.needed()).unwrap_or_default().max(before)
+        };
+        let newest = NewestFinal {
+            number: reached(|newest| newest.number, before.number),
+            time: reached(|newest| newest.time, before.time),
+        };
+        let mut memory = self.memory.lock();
+        let (count, told) = (self.count, told.len());
+        memory.silence = (told < self.needed()).then_some(NotBorneOut::Silent { count, told });
+        memory.newest = Some((Instant::now(), newest));
+        newest
+    }
+
+    /// Returns the newest block that one witness calls final. The time is that of the block, or of the newest one where
+    /// finality is a depth: guards end no later by that.
+    async fn newest_of(&self, id: NodeId) -> Result<Option<NewestFinal>, AskError> {
+        let (tag, below) = match self.finality {
+            Finality::FinalizedTag => ("finalized", 0),
+            Finality::Depth(depth) => ("latest", depth.saturating_sub(1)),
+        };
+        let header = node::header(self.fleet.only(id), tag).await?;
+        Ok(header.map(|header| NewestFinal {
+            number: header.number().saturating_sub(below),
+            time: header.time(),
+        }))
     }
 
     /// Returns the witnesses as people see them.
@@ -195,7 +210,8 @@ impl Witnesses {
     /// Returns why the last block that was to decide something is not borne out; none if it is.
     pub(super) fn objection(&self) -> Option<String> {
         let memory = self.memory.lock();
-        let newest = memory.words.values().max_by_key(|(heard, _)| *heard)?;
-        newest.1.as_ref().err().map(ToString::to_string)
+        let last = memory.words.values().max_by_key(|(heard, _)| *heard);
+        let last = last.and_then(|(_, word)| word.as_ref().err());
+        last.or(memory.silence.as_ref()).map(ToString::to_string)
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use alloy::primitives::Address;
 
+use super::beacon::BeaconConfig;
 use super::{clock_tolerance, requests_a_day};
 use crate::billing::BillingConfig;
 use crate::faults::Reported;
@@ -27,6 +28,8 @@ pub struct EvmConfig {
     pub send_only: Vec<RpcUrl>,
     /// Endpoints of others that have to bear out final blocks, and are asked nothing else.
     pub witness_rpc: Vec<RpcUrl>,
+    /// The beacon node whose proofs have to bear out final blocks; none where finality is the nodes' word.
+    pub beacon: Option<BeaconConfig>,
     /// Longest time for one question to a node: 100 ms to 1 min.
     pub rpc_timeout: Duration,
     /// Greatest distance of the newest block from this machine's clock before nothing new is signed: 1 s to 1 d, on
@@ -107,6 +110,10 @@ impl EvmConfig {
         }
         let send_only = rpc_urls(reader, "send_only", rpc.as_deref().unwrap_or_default());
         let witness_rpc = rpc_urls(reader, "witness_rpc", rpc.as_deref().unwrap_or_default());
+        let id = eip155_id.as_ref().ok().copied();
+        let beacon = reader
+            .has("beacon")
+            .then(|| reader.section("beacon", |reader| BeaconConfig::read(reader, id)));
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
         let clock_tolerance =
             reader.get("clock_tolerance", &clock_tolerance(reader, MOST_TOLERANCE));
@@ -129,6 +136,7 @@ impl EvmConfig {
             rpc: rpc?,
             send_only: send_only?,
             witness_rpc: witness_rpc?,
+            beacon: beacon.transpose()?,
             rpc_timeout: rpc_timeout?,
             clock_tolerance: clock_tolerance?,
             contract: contract?,

@@ -1,0 +1,16 @@
+//! Answers of a test network, and answers made here.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test may panic"
+)]
+
+mod alteration;
+mod forms;
+mod made;
+mod recorded;
+mod steps;
+mod walks;
