@@ -51,6 +51,7 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
         send_only: vec![],
         witness_rpc: vec![],
         beacon: None,
+        rewritten_until: None,
         rpc_timeout: Duration::from_secs(5),
         contract,
         multicall: NOWHERE,

@@ -304,7 +304,9 @@ impl Chain for EvmChain {
 
     fn restore_state(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
         self.access.account.remember(past.profiles);
-        if let Some(BlockRef { number, hash: Some(hash), .. }) = past.decided {
+        if let Some(BlockRef { number, hash: Some(hash), .. }) = past.decided
+            && self.access.config.rewritten_until.is_none_or(|until| until < number)
+        {
             self.access.final_chain.trust(BlockId { number, hash });
         }
         for slot in open {

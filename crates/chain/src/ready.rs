@@ -61,8 +61,8 @@ pub enum Unready {
     /// Nodes hold another block at a height at which one was final before (EVM).
     #[error(
         "its nodes hold block {number} as {is}, and it was final as {was}: they are of another chain, or one of them \
-         lies. Nothing is billed before they show the block that was final; a chain that was made anew needs a new \
-         journal"
+         lies. Nothing is billed before they show the block that was final. If it is undone for good, look after what \
+         was billed in such blocks, and set rewritten_until = {number}; a chain that was made anew needs a new journal"
     )]
     Rewritten {
         /// The height.

@@ -131,7 +131,7 @@ async fn a_block_that_a_sole_provider_made_up_is_believed_only_without_a_witness
 #[tokio::test]
 async fn a_sole_provider_that_denies_a_block_by_which_something_was_decided_is_not_billed_through()
 {
-    let (town, nodes, _) = town_of(1, 0).await;
+    let (mut town, nodes, _) = town_of(1, 0).await;
     let signer = town.signer().await;
     let hash = billed(&town, &signer, 0).await;
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
@@ -150,6 +150,12 @@ async fn a_sole_provider_that_denies_a_block_by_which_something_was_decided_is_n
     let hash = billed(&town, &signer, 1).await;
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
     town.assert_paid(&[1, 1, 0]).await;
+    signer.terminate().await;
+    nodes[0].fault(HEADER, Act::Rewrite(another));
+    let until = "1000000";
+    town.installation = town.installation.env("SIGNER__CHAINS__139__REWRITTEN_UNTIL", until);
+    let signer = town.installation.start().await;
+    eventually("a person said so", async || chain(&signer).await["status"] == "ok").await;
 }
 
 #[tokio::test]

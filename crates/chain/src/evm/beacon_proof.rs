@@ -270,17 +270,21 @@ impl BeaconProof {
         }
     }
 
-    /// Returns the newest block that is proven final, while nodes call `told` final; block 0 before one is.
-    pub(super) async fn newest(&self, told: u64) -> NewestFinal {
-        let found = self.newest_for(&mut *self.state.lock().await, told).await;
-        if let Err(why) = found {
-            self.told.lock().objection = Some(why);
-        }
+    /// Returns the newest block that is proven final; block 0 before one is.
+    pub(super) fn newest(&self) -> NewestFinal {
         let newest = self.told.lock().newest;
         newest.map_or_else(NewestFinal::default, |newest| NewestFinal {
             number: newest.number,
             time: newest.timestamp,
         })
+    }
+
+    /// Asks for a newer one, while nodes call `told` final, if it was not asked for just now.
+    pub(super) async fn ask_for_newest(&self, told: u64) {
+        let found = self.newest_for(&mut *self.state.lock().await, told).await;
+        if let Err(why) = found {
+            self.told.lock().objection = Some(why);
+        }
     }
 
     /// Returns why the last block that was to decide something is not proven; none if it is.

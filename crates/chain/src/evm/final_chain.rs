@@ -11,9 +11,11 @@ use evm_proofs::walk::BlockId;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex as Turn;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
 
 /// The interval at which nodes are asked for the block that was agreed.
 const AGAIN: Duration = Duration::from_mins(10);
@@ -21,12 +23,18 @@ const AGAIN: Duration = Duration::from_mins(10);
 /// The same where something is about to be decided.
 const BEFORE_A_DECISION: Duration = Duration::from_mins(1);
 
+/// The time that a look waits for those who bear out final blocks.
+const AT_ONCE: Duration = Duration::from_millis(500);
+
 /// The chain of final blocks, as far as it was agreed on.
 #[derive(Debug)]
 pub(super) struct FinalChain {
     fleet: Arc<Fleet<JsonRpc>>,
     /// Those that have to bear out a final block as well.
-    others: Others,
+    others: Arc<Others>,
+    /// True while they are asked for their newest final blocks.
+    asking: Arc<AtomicBool>,
+    tasks: TaskTracker,
     state: Mutex<State>,
     /// Held during a check.
     checking: Turn<()>,
@@ -37,6 +45,18 @@ pub(super) struct FinalChain {
 pub(super) struct Others {
     pub(super) witnesses: Option<Witnesses>,
     pub(super) beacon: Option<BeaconProof>,
+}
+
+impl Others {
+    /// Asks them for their newest final blocks, while nodes call `told` final.
+    async fn ask(&self, told: u64) {
+        if let Some(witnesses) = &self.witnesses {
+            witnesses.ask_for_newest().await;
+        }
+        if let Some(beacon) = &self.beacon {
+            beacon.ask_for_newest(told).await;
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,12 +81,14 @@ struct Held {
 impl FinalChain {
     /// Nothing was agreed yet.
     pub(super) fn of(fleet: Arc<Fleet<JsonRpc>>, others: Others) -> Self {
-        Self { fleet, others, state: Mutex::default(), checking: Turn::default() }
+        let others = Arc::new(others);
+        let (asking, tasks) = (Arc::default(), TaskTracker::new());
+        Self { fleet, others, asking, tasks, state: Mutex::default(), checking: Turn::default() }
     }
 
     /// Returns the witnesses as people see them.
     pub(super) fn witness_views(&self) -> Vec<NodeView> {
-        let Others { witnesses, beacon } = &self.others;
+        let Others { witnesses, beacon } = &*self.others;
         let witnesses = witnesses.as_ref().map(Witnesses::views).unwrap_or_default();
         witnesses.into_iter().chain(beacon.as_ref().map(BeaconProof::view)).collect()
     }
@@ -158,16 +180,19 @@ impl FinalChain {
     }
 
     /// Returns the newest final block that all of those bear out, while nodes call `told` final; none without any of
-    /// them.
+    /// them. One that does not answer at once is not waited for: its last word counts.
     pub(super) async fn borne_out(&self, told: u64) -> Option<NewestFinal> {
-        let witnesses = match &self.others.witnesses {
-            Some(witnesses) => Some(witnesses.newest().await),
-            None => None,
-        };
-        let beacon = match &self.others.beacon {
-            Some(beacon) => Some(beacon.newest(told).await),
-            None => None,
-        };
+        let Others { witnesses, beacon } = &*self.others;
+        if self.has_others() && !self.asking.swap(true, Ordering::AcqRel) {
+            let (others, asking) = (Arc::clone(&self.others), Arc::clone(&self.asking));
+            let asked = self.tasks.spawn(async move {
+                others.ask(told).await;
+                asking.store(false, Ordering::Release);
+            });
+            drop(timeout(AT_ONCE, asked).await);
+        }
+        let witnesses = witnesses.as_ref().map(Witnesses::newest);
+        let beacon = beacon.as_ref().map(BeaconProof::newest);
         witnesses.into_iter().chain(beacon).reduce(|one, other| NewestFinal {
             number: one.number.min(other.number),
             time: one.time.min(other.time),
@@ -181,7 +206,7 @@ impl FinalChain {
 
     /// Returns why the last block that was to decide something is not borne out; none if it is.
     pub(super) fn objection(&self) -> Option<String> {
-        let Others { witnesses, beacon } = &self.others;
+        let Others { witnesses, beacon } = &*self.others;
         let by_witnesses = witnesses.as_ref().and_then(Witnesses::objection);
         by_witnesses.or_else(|| beacon.as_ref().and_then(BeaconProof::objection))
     }

@@ -160,12 +160,15 @@ impl Witnesses {
     }
 
     /// Returns the newest block that more than half of the witnesses call final, as it was last told; block 0 before.
-    pub(super) async fn newest(&self) -> NewestFinal {
+    pub(super) fn newest(&self) -> NewestFinal {
+        self.memory.lock().newest.map_or_else(NewestFinal::default, |(_, newest)| newest)
+    }
+
+    /// Asks for that block, unless it was asked for just now.
+    pub(super) async fn ask_for_newest(&self) {
         let last = self.memory.lock().newest;
-        if let Some((asked, newest)) = last
-            && asked.elapsed() < ASK_AGAIN
-        {
-            return newest;
+        if last.is_some_and(|(asked, _)| asked.elapsed() < ASK_AGAIN) {
+            return;
         }
         let ask = async |id| {
             self.fleet.verify_when_due(id).await?;
@@ -173,7 +176,7 @@ impl Witnesses {
         };
         let told = self.fleet.survey(ask).await.into_iter();
         let told: Vec<NewestFinal> = told.filter_map(|(_, newest)| newest.ok()?).collect();
-        let before = last.map_or(NewestFinal::default(), |(_, newest)| newest);
+        let before = self.newest();
         let reached = |of: fn(&NewestFinal) -> u64, before: u64| {
             reached_by(told.iter().map(of), self.needed()).unwrap_or_default().max(before)
         };
@@ -185,7 +188,6 @@ impl Witnesses {
         let (count, told) = (self.count, told.len());
         memory.silence = (told < self.needed()).then_some(NotBorneOut::Silent { count, told });
         memory.newest = Some((Instant::now(), newest));
-        newest
     }
 
     /// Returns the newest block that one witness calls final. The time is that of the block, or of the newest one where

@@ -30,6 +30,9 @@ pub struct EvmConfig {
     pub witness_rpc: Vec<RpcUrl>,
     /// The beacon node whose proofs have to bear out final blocks; none where finality is the nodes' word.
     pub beacon: Option<BeaconConfig>,
+    /// Height up to which final blocks of earlier processes are not compared with the nodes' own: a person has looked
+    /// after the billings that were undone up to there.
+    pub rewritten_until: Option<u64>,
     /// Longest time for one question to a node: 100 ms to 1 min.
     pub rpc_timeout: Duration,
     /// Greatest distance of the newest block from this machine's clock before nothing new is signed: 1 s to 1 d, on
@@ -98,6 +101,9 @@ pub struct FeeConfig {
 /// The variable that `key = "env"` means here.
 pub(crate) const KEY_VARIABLE: &str = crate::incumbent::EVM_KEYS;
 
+/// The highest block that is ever counted, as the journal counts.
+const MOST_BLOCKS: u64 = 9_223_372_036_854_775_807;
+
 const GWEI: u128 = 1_000_000_000;
 const ETHER: u128 = 1_000_000_000_000_000_000;
 
@@ -114,6 +120,7 @@ impl EvmConfig {
         let beacon = reader
             .has("beacon")
             .then(|| reader.section("beacon", |reader| BeaconConfig::read(reader, id)));
+        let rewritten_until = reader.optional("rewritten_until", &whole(0..=MOST_BLOCKS));
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
         let clock_tolerance =
             reader.get("clock_tolerance", &clock_tolerance(reader, MOST_TOLERANCE));
@@ -137,6 +144,7 @@ impl EvmConfig {
             send_only: send_only?,
             witness_rpc: witness_rpc?,
             beacon: beacon.transpose()?,
+            rewritten_until: rewritten_until?,
             rpc_timeout: rpc_timeout?,
             clock_tolerance: clock_tolerance?,
             contract: contract?,
