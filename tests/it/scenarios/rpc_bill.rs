@@ -201,7 +201,7 @@ async fn an_idle_lane_learns_who_else_has_its_key_before_it_signs(family: Family
 
 async fn a_provider_whose_day_is_used_up_is_looked_at_seldom_and_refuses_nobody(family: Family) {
     let usual = "poll_interval = \"20ms\"\nidle_poll_interval = \"5m\"";
-    let chain_keys = format!("{usual}\nmax_requests_per_day = 2500");
+    let chain_keys = format!("{usual}\nmax_requests_per_day = 2800");
     let mining = Mining::OnRequest;
     let town = Town::with(Founding { mining, chain_keys, ..Founding::on(family) }).await;
     let signer = town.signer().await;

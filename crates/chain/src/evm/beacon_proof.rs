@@ -36,8 +36,9 @@ const UPDATES: u64 = 16;
 /// The most headers that are asked for at once on the way down: eight epochs.
 const HEADERS: u64 = 256;
 
-/// The most headers below the newest final block that are kept: some two days.
-const KEPT: u64 = 16_384;
+/// The most headers below the newest final block that are kept: five weeks, after which a billing that was open all the
+/// time is beyond reach.
+const KEPT: usize = 1 << 18;
 
 /// Why a block is not proven final.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -282,8 +283,19 @@ impl BeaconProof {
     /// Asks for a newer one, while nodes call `told` final, if it was not asked for just now.
     pub(super) async fn ask_for_newest(&self, told: u64) {
         let found = self.newest_for(&mut *self.state.lock().await, told).await;
-        if let Err(why) = found {
-            self.told.lock().objection = Some(why);
+        let mut told = self.told.lock();
+        match (found, &told.objection) {
+            (Err(why), _) => told.objection = Some(why),
+            // The node answers again; the next look at a block tells anew why that is not proven.
+            (
+                Ok(_),
+                Some(NotProven::Silent { .. } | NotProven::Unproven { .. } | NotProven::Future),
+            ) => told.objection = None,
+            (
+                Ok(_),
+                None
+                | Some(NotProven::Early { .. } | NotProven::Another { .. } | NotProven::Apart { .. }),
+            ) => {}
         }
     }
 
@@ -345,8 +357,7 @@ impl ProvenBlocks {
             self.hashes.insert(number, block.hash);
             self.below = below;
         }
-        let most = usize::try_from(KEPT).unwrap_or(usize::MAX);
-        if self.hashes.len() > most {
+        if self.hashes.len() > KEPT {
             *self = Self::default();
         }
     }
