@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
-/// What the node says.
+/// The answers of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Says {
-    /// What is so.
+    /// The truth.
     #[default]
     Truth,
     /// That another block of the same height is final, which too few have signed.
