@@ -53,10 +53,12 @@ impl Finding {
     }
 }
 
-/// Returns on whose word claims are released.
+/// Returns on whose word claims are released. A witness of a node's own provider is no other word.
 pub(super) fn trust(nodes: &dyn NodeGroup, witnesses: &[NodeView]) -> Trust {
-    let trust = nodes.trust();
-    if trust == Trust::Alone && !witnesses.is_empty() { Trust::Witnessed } else { trust }
+    let (trust, views) = (nodes.trust(), nodes.views());
+    let is_of_another = |witness: &NodeView| views.iter().all(|it| it.provider != witness.provider);
+    let witnessed = witnesses.iter().any(is_of_another);
+    if trust == Trust::Alone && witnessed { Trust::Witnessed } else { trust }
 }
 
 /// Every node and every witness, and on whose word claims are released. A node on another chain is something to mend,
