@@ -53,12 +53,10 @@ impl Finding {
     }
 }
 
-/// Returns on whose word claims are released. A witness of a node's own provider is no other word.
+/// Returns on whose word claims are released. Witnesses are of other providers than the nodes.
 pub(super) fn trust(nodes: &dyn NodeGroup, witnesses: &[NodeView]) -> Trust {
-    let (trust, views) = (nodes.trust(), nodes.views());
-    let is_of_another = |witness: &NodeView| views.iter().all(|it| it.provider != witness.provider);
-    let witnessed = witnesses.iter().any(is_of_another);
-    if trust == Trust::Alone && witnessed { Trust::Witnessed } else { trust }
+    let trust = nodes.trust();
+    if trust == Trust::Alone && !witnesses.is_empty() { Trust::Witnessed } else { trust }
 }
 
 /// Every node and every witness, and on whose word claims are released. A node on another chain is something to mend,
@@ -74,22 +72,10 @@ pub(super) fn nodes_found(nodes: &dyn NodeGroup, witnesses: &[NodeView]) -> Vec<
         Trust::Witnessed | Trust::Two => Finding::fine("trust", sentence),
     };
     let views = nodes.views();
-    let dependent = witnesses.iter().filter(|witness| {
-        views.iter().any(|node| node.provider == witness.provider && !node.send_only)
-    });
-    let dependent = dependent.map(|witness| {
-        let NodeView { label, provider, .. } = witness;
-        Finding::warning(
-            "providers",
-            format!(
-                "the witness {label} is of a node's provider ({provider}): its word adds nothing"
-            ),
-        )
-    });
     let repeated = repetitions(nodes).into_iter().map(|said| Finding::warning("providers", said));
     let nodes = views.iter().map(|node| found("node", node));
     let witnesses = witnesses.iter().map(|node| found("witness", node));
-    nodes.chain(witnesses).chain([trust]).chain(repeated).chain(dependent).collect()
+    nodes.chain(witnesses).chain([trust]).chain(repeated).collect()
 }
 
 fn found(what: &'static str, node: &NodeView) -> Finding {

@@ -18,6 +18,7 @@ mod nodes;
 mod places;
 mod policy;
 mod profiles;
+mod provider;
 mod reader;
 mod replacement;
 mod secret;

@@ -1,20 +1,22 @@
 //! The provider of a node, as far as its URL tells. A second URL of one provider is no second opinion: both say the
 //! same.
 
-use config::RpcUrl;
+use crate::secret_url::RpcUrl;
 use std::net::IpAddr;
 
-/// Returns the provider of the node at this URL: its registrable domain (`example.com`, `example.co.uk`), or its
-/// host if the URL has no such domain. Nodes on this machine itself (tunnels, own nodes) are told apart by their
-/// ports, whatever this machine is called.
-pub(super) fn provider_of(url: &RpcUrl) -> String {
-    let host = url.host();
-    if is_this_machine(&host) {
-        return url.to_string().replacen(&host, "localhost", 1);
+impl RpcUrl {
+    /// Returns the provider of the node at this URL: its registrable domain (`example.com`, `example.co.uk`), or its
+    /// host if the URL has no such domain. Nodes on this machine itself (tunnels, own nodes) are told apart by their
+    /// ports, whatever this machine is called.
+    pub fn provider(&self) -> String {
+        let host = self.host();
+        if is_this_machine(&host) {
+            return self.to_string().replacen(&host, "localhost", 1);
+        }
+        let domain = host.trim_end_matches('.');
+        let registrable = psl::domain_str(domain).filter(|_| address(domain).is_none());
+        registrable.unwrap_or(domain).to_ascii_lowercase()
     }
-    let domain = host.trim_end_matches('.');
-    let registrable = psl::domain_str(domain).filter(|_| address(domain).is_none());
-    registrable.unwrap_or(domain).to_ascii_lowercase()
 }
 
 fn is_this_machine(host: &str) -> bool {
@@ -31,7 +33,7 @@ mod tests {
     use super::*;
 
     fn provider(url: &str) -> String {
-        provider_of(&RpcUrl::parse(url).unwrap())
+        RpcUrl::parse(url).unwrap().provider()
     }
 
     #[test]

@@ -14,7 +14,6 @@ mod health;
 mod http;
 mod jsonrpc;
 mod member;
-mod provider;
 mod quorum;
 mod redact;
 mod retries;

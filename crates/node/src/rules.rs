@@ -1,7 +1,6 @@
 //! The members of a fleet, and the rules that its nodes are held to.
 
 use super::error::{NodeError, RealChain};
-use super::provider::provider_of;
 use config::RpcUrl;
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ pub struct Member<C> {
 impl<C> Member<C> {
     /// A node that is asked at `url`.
     pub fn asked(url: &RpcUrl, client: C) -> Self {
-        Self { host: url.host(), provider: provider_of(url), send_only: false, client }
+        Self { host: url.host(), provider: url.provider(), send_only: false, client }
     }
 
     /// A node to which transactions are sent at `url`, and of which nothing is asked.

@@ -10,7 +10,7 @@ use crate::billing::BillingConfig;
 use crate::faults::Reported;
 use crate::kinds::{Expected, address, flag, time, wei, whole};
 use crate::l1_fee::{L1Fee, l1_fee};
-use crate::nodes::rpc_urls;
+use crate::nodes::{rpc_urls, witness_urls};
 use crate::reader::TableReader;
 use crate::replacement::Replacement;
 use crate::secret_url::RpcUrl;
@@ -26,7 +26,7 @@ pub struct EvmConfig {
     pub rpc: Vec<RpcUrl>,
     /// Nodes that transactions are sent to, and that are asked nothing.
     pub send_only: Vec<RpcUrl>,
-    /// Endpoints of others that have to bear out final blocks, and are asked nothing else.
+    /// Endpoints of others that have to bear out final blocks, and are asked nothing else: each of a provider of its own.
     pub witness_rpc: Vec<RpcUrl>,
     /// The beacon node whose proofs have to bear out final blocks; none where finality is the nodes' word.
     pub beacon: Option<BeaconConfig>,
@@ -115,7 +115,7 @@ impl EvmConfig {
             reader.fault("rpc", "missing; expected the http or https URL of a node, or a list");
         }
         let send_only = rpc_urls(reader, "send_only", rpc.as_deref().unwrap_or_default());
-        let witness_rpc = rpc_urls(reader, "witness_rpc", rpc.as_deref().unwrap_or_default());
+        let witness_rpc = witness_urls(reader, rpc.as_deref().unwrap_or_default());
         let id = eip155_id.as_ref().ok().copied();
         let beacon = reader
             .has("beacon")
