@@ -59,7 +59,7 @@ use config::EvmConfig;
 use contract::Looked;
 use delivery::Broadcaster;
 use drafting::Drafting;
-use evm_proofs::walk::BlockId;
+use evm_proofs::block_id::BlockId;
 use evm_testimony::errors::passing;
 use fates::Fates;
 use final_chain::{FinalChain, Others};

@@ -4,7 +4,7 @@ use crate::conclude::{Block, EvmTestimony, Identified, TxCall};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256, Log};
 use evm_proofs::block::{ProvenBlock, ProvenRecord};
-use evm_proofs::walk::BlockId;
+use evm_proofs::block_id::BlockId;
 
 /// The subject of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,7 +14,7 @@ use beacon::unproven::Unproven;
 use config::{BeaconConfig, BeaconNetwork};
 use evm_node as node;
 use evm_proofs::answer::BlockAnswer;
-use evm_proofs::walk::BlockId;
+use evm_proofs::block_id::BlockId;
 use host::clock::Clock;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;

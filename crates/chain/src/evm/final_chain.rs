@@ -7,7 +7,7 @@ use crate::Unready;
 use ::node::{Fleet, JsonRpc, NodeId, NodeView, shared};
 use alloy::primitives::B256;
 use evm_node as node;
-use evm_proofs::walk::BlockId;
+use evm_proofs::block_id::BlockId;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::sync::Arc;

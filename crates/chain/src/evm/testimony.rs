@@ -10,7 +10,7 @@ use alloy::primitives::{B256, U256};
 use config::Finality;
 use evm_node::Archive;
 use evm_node::{self as node, EvmAsker};
-use evm_proofs::walk::BlockId;
+use evm_proofs::block_id::BlockId;
 use evm_testimony::conclude::{Block, EvmTestimony, Identified, Receipt};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};

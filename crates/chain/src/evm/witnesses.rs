@@ -5,7 +5,7 @@ use ::node::{AskError, Fleet, JsonRpc, NodeGroup as _, NodeId, NodeView, reached
 use alloy::primitives::B256;
 use config::Finality;
 use evm_node as node;
-use evm_proofs::walk::BlockId;
+use evm_proofs::block_id::BlockId;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -12,4 +12,3 @@ mod alteration;
 mod forms;
 mod made;
 mod recorded;
-mod walks;
