@@ -37,6 +37,9 @@ async fn the_main_job(make: &str) {
         assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
     }
     town.assert_paid(&[1, 1, 0, 0, 1, 1, 1]).await;
+    let ready = signer.scheduler.get("/health/ready").await;
+    let records = ready.body["chains"][0]["records"].clone();
+    assert_eq!(records, "proven by the blocks that they name", "{ready:?}");
     signer.terminate().await;
     let audit = town.installation.run(&["audit"]).await;
     let said = String::from_utf8_lossy(&audit.stdout);

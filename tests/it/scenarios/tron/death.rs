@@ -125,6 +125,7 @@ async fn a_block_that_is_undone_decides_nothing() {
     for orphans in [Orphans::Lose, Orphans::Return] {
         let scene = Scene::set(1).await;
         let hash = scene.bill(0).await;
+        scene.pooled(&hash).await;
         scene.node().step();
         scene.stays(&hash, "open").await;
         scene.world().reorg(1, orphans);
@@ -146,6 +147,7 @@ async fn what_was_in_an_undone_block_and_expired_since_is_renewed_and_charged_on
     scene.node().node().chain().set_lag(40);
     let hash = scene.bill(0).await;
     let expires = scene.world().now_ms() + 60_000;
+    scene.pooled(&hash).await;
     scene.node().step();
     while scene.world().now_ms() < expires {
         scene.node().step();

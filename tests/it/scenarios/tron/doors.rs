@@ -49,6 +49,7 @@ async fn by_a_head_that_is_more_than_a_minute_off_nothing_is_signed() {
 async fn while_finality_stands_still_nothing_new_is_signed() {
     let scene = Scene::set(2).await;
     let hash = scene.bill(0).await;
+    scene.pooled(&hash).await;
     scene.node().node().chain().set_lag(1000);
     scene.node().steps(5);
     scene.stays(&hash, "open").await;

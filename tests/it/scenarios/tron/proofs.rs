@@ -161,6 +161,7 @@ async fn what_builds_on_a_made_up_block_dies_with_its_time() {
     assert_eq!(scene.landed(), 0);
     let again = scene.bill(0).await;
     assert_ne!(again, hash);
+    scene.pooled(&again).await;
     scene.node().steps(5);
     scene.becomes(&again, "charged").await;
     scene.town.assert_paid(&[1, 0]).await;

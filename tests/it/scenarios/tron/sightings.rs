@@ -8,6 +8,7 @@ use sandbox_chains::faults::{Fault, On};
 async fn seen_late(on: On, fault: Fault) {
     let scene = Scene::set(1).await;
     let hash = scene.bill(0).await;
+    scene.pooled(&hash).await;
     scene.node().faults().set(on.clone(), fault.clone());
     scene.node().steps(5);
     scene.stays(&hash, "open").await;
