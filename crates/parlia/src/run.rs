@@ -1,0 +1,111 @@
+//! Runs of headers: a block, and those that stand on it, until enough validators have sealed one of them.
+//!
+//! A validator seals a header, and with it the hash of its parent, so it bears out every block below. The client counts
+//! a block as settled by seals once more than two thirds of the validators have built on it; this counts the same. The
+//! block's own seal counts too. The same validator counts once, however many blocks it seals in its turns, and sealers
+//! that are not on the list count nothing: they are validators of a later list, or nobody.
+
+use crate::seal::SealedHeader;
+use crate::unproven::{Obstacle, Unproven};
+use crate::validators::ValidatorList;
+use alloy::primitives::Address;
+use evm_proofs::walk::BlockId;
+use std::collections::BTreeSet;
+
+/// The most headers of a run: three epochs of 1,000 blocks, so that a list of which some validators had no seat for an
+/// epoch or two still proves, and two rounds of 21 validators with the longest turns.
+pub const LONGEST_RUN: u64 = 3_000;
+
+/// A block that was proven final by a list of validators. Only a [`Run`] makes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinalBlock {
+    header: SealedHeader,
+    by: ValidatorList,
+}
+
+impl FinalBlock {
+    /// Its number and hash.
+    pub fn id(&self) -> BlockId {
+        self.header.id()
+    }
+
+    /// Its header.
+    pub fn header(&self) -> &SealedHeader {
+        &self.header
+    }
+
+    /// The list of validators that proved it.
+    pub fn by(&self) -> &ValidatorList {
+        &self.by
+    }
+}
+
+/// The state of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Enough validators sealed the block, or blocks on top of it.
+    Final(Box<FinalBlock>),
+    /// Too few did so far: later headers may change that.
+    Short {
+        /// The validators of the list that did.
+        sealers: usize,
+        /// The number of them that is needed.
+        needed: usize,
+    },
+}
+
+/// A run from one block upward, between two headers.
+#[derive(Clone, Debug)]
+pub struct Run {
+    validators: ValidatorList,
+    block: BlockId,
+    /// The header of the block, and the newest one that was read.
+    read: Option<(SealedHeader, BlockId)>,
+    headers: u64,
+    sealers: BTreeSet<Address>,
+}
+
+impl Run {
+    /// Begins at a block that this list is to prove. Its own header is read first.
+    pub fn begin(block: BlockId, validators: ValidatorList) -> Self {
+        Self { validators, block, read: None, headers: 0, sealers: BTreeSet::new() }
+    }
+
+    /// The number of the header to read next.
+    pub fn wanted(&self) -> u64 {
+        let newest = self.read.as_ref().map(|(_, newest)| newest.number.saturating_add(1));
+        newest.unwrap_or(self.block.number)
+    }
+
+    /// Reads the next header. A header that is refused changes nothing.
+    ///
+    /// # Errors
+    /// [`Obstacle::OtherBlock`] for the first, [`Obstacle::Apart`] for each later one, and [`Obstacle::TooLong`].
+    pub fn read(&mut self, header: &SealedHeader) -> Result<Standing, Unproven> {
+        let id = header.id();
+        match &mut self.read {
+            None if id != self.block => return Err(Obstacle::OtherBlock(id).into()),
+            Some((_, newest)) if !header.follows(*newest) => return Err(Obstacle::Apart(id).into()),
+            Some(_) if self.headers >= LONGEST_RUN => return Err(Obstacle::TooLong.into()),
+            Some((_, newest)) => *newest = id,
+            first @ None => *first = Some((header.clone(), id)),
+        }
+        self.headers = self.headers.saturating_add(1);
+        if self.validators.has(&header.sealer()) {
+            self.sealers.insert(header.sealer());
+        }
+        Ok(self.standing())
+    }
+
+    /// The state of the run.
+    pub fn standing(&self) -> Standing {
+        let (sealers, needed) = (self.sealers.len(), self.validators.needed());
+        match &self.read {
+            Some((header, _)) if sealers >= needed => {
+                let (header, by) = (header.clone(), self.validators.clone());
+                Standing::Final(Box::new(FinalBlock { header, by }))
+            }
+            Some(_) | None => Standing::Short { sealers, needed },
+        }
+    }
+}
