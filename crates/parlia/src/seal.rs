@@ -169,26 +169,25 @@ enum Added {
 }
 
 impl Added {
-    /// The form of a header; none if the seal leaves one of its fields out, as it does for those of Amsterdam.
+    /// The form of a header; none if the seal leaves one of its fields out, as it does for the hash of a block's access
+    /// list, without which no header has a slot number.
     fn of(header: &Header) -> Option<Self> {
-        if header.block_access_list_hash.is_some() || header.slot_number.is_some() {
-            return None;
-        }
-        let fields = (
+        let bohr = (
             header.base_fee_per_gas,
             header.withdrawals_root,
             header.blob_gas_used,
             header.excess_blob_gas,
             header.parent_beacon_block_root,
         );
-        match (fields, header.requests_hash) {
-            ((None, None, None, None, None), None) => Some(Self::Nothing),
+        match (bohr, header.requests_hash, header.block_access_list_hash) {
+            ((None, None, None, None, None), None, None) => Some(Self::Nothing),
             (
-                (Some(base_fee), Some(withdrawals), Some(used), Some(excess), Some(root)),
+                (Some(base_fee), Some(withdrawals_root), Some(used), Some(excess), Some(root)),
                 requests,
+                None,
             ) if root.is_zero() => Some(Self::Bohr {
                 base_fee,
-                withdrawals_root: withdrawals,
+                withdrawals_root,
                 blob_gas_used: used,
                 excess_blob_gas: excess,
                 requests,
