@@ -1,9 +1,9 @@
 //! Runs of headers: a block, and those that stand on it, until enough validators have sealed one of them.
 //!
-//! A validator seals a header, and with it the hash of its parent, so it bears out every block below. The client counts
-//! a block as settled by seals once more than two thirds of the validators have built on it; this counts the same. The
-//! block's own seal counts too. The same validator counts once, however many blocks it seals in its turns, and sealers
-//! that are not on the list count nothing: they are validators of a later list, or nobody.
+//! A validator seals a header, and with it the hash of its parent, so it bears out every block below. BNB's own advice
+//! is to wait until 2/3 · N + 1 different validators have sealed, 15 of 21; this counts the same. The block's own seal
+//! counts too. The same validator counts once, however many blocks it seals in its turns, and sealers that are not on
+//! the list count nothing: they are validators of a later list, or nobody.
 
 use crate::seal::SealedHeader;
 use crate::unproven::{Obstacle, Unproven};
