@@ -18,7 +18,7 @@ const ENTRY: usize = Address::len_bytes() + FixedBytes::<48>::len_bytes();
 /// The reason why a list of validators is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadList {
-    /// Nobody is on it.
+    /// The list names no validator.
     #[error("there is no validator on the list")]
     Empty,
     /// More are on it than there ever are.
