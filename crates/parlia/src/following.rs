@@ -5,7 +5,7 @@ use crate::seal::SealedHeader;
 use crate::unproven::{Obstacle, Unproven};
 use crate::validators::ValidatorList;
 use alloy::primitives::B256;
-use evm_proofs::walk::BlockId;
+use evm_proofs::block_id::BlockId;
 
 /// The use of an epoch header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::seal::SealedHeader;
 use crate::unproven::{Obstacle, Unproven};
 use crate::validators::ValidatorList;
 use alloy::primitives::Address;
-use evm_proofs::walk::BlockId;
+use evm_proofs::block_id::BlockId;
 use std::collections::BTreeSet;
 
 /// The most headers of a run: three epochs of 1,000 blocks, so that a list of which some validators had no seat for an

@@ -6,8 +6,8 @@ use alloy::consensus::Header;
 use alloy::primitives::{Address, B256, Signature, keccak256};
 use alloy::rlp::Encodable;
 use evm_proofs::answer::BlockAnswer;
+use evm_proofs::block_id::BlockId;
 use evm_proofs::header::{HeaderShape, ProvenHeader};
-use evm_proofs::walk::BlockId;
 
 /// The bytes of the extra data that come before anything else. bsc: `consensus/parlia/parlia.go`, `extraVanity`.
 const VANITY: usize = 32;

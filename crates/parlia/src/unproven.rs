@@ -2,8 +2,8 @@
 //! node that gave it lies, or it cannot be judged here, and nothing follows.
 
 use alloy::primitives::Address;
+use evm_proofs::block_id::BlockId;
 use evm_proofs::unproven as evm;
-use evm_proofs::walk::BlockId;
 
 /// The reason why a header proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

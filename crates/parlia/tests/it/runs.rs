@@ -3,7 +3,7 @@
 use crate::made::{CHAIN, Chain, Validator, unsealed, validators};
 use crate::seals::sealed;
 use alloy::consensus::Header;
-use evm_proofs::walk::BlockId;
+use evm_proofs::block_id::BlockId;
 use parlia::run::{FinalBlock, LONGEST_RUN, Run, Standing};
 use parlia::unproven::{Obstacle, Unproven};
 use parlia::validators::ValidatorList;
