@@ -24,15 +24,15 @@ async fn the_main_job(make: &str) {
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
     let signer = town.signer().await;
     signer.ready().await;
-    let good = signer.scheduler.bill(&json!(town.entries([0, 1]))).await.tx_hash();
-    assert_eq!(signer.scheduler.bill(&json!(town.entries([1, 0]))).await.tx_hash(), good);
+    let good = signer.scheduler.insist(&json!(town.entries([0, 1]))).await.tx_hash();
+    assert_eq!(signer.scheduler.insist(&json!(town.entries([1, 0]))).await.tx_hash(), good);
     let some = told_apart(&town, &signer).await;
-    let killed = signer.scheduler.bill(&json!(town.entries([5]))).await.tx_hash();
+    let killed = signer.scheduler.insist(&json!(town.entries([5]))).await.tx_hash();
     signer.kill();
     let signer = town.signer().await;
-    assert_eq!(signer.scheduler.bill(&json!(town.entries([5]))).await.tx_hash(), killed);
+    assert_eq!(signer.scheduler.insist(&json!(town.entries([5]))).await.tx_hash(), killed);
     signer.ready().await;
-    let last = signer.scheduler.bill(&json!(town.entries([6]))).await.tx_hash();
+    let last = signer.scheduler.insist(&json!(town.entries([6]))).await.tx_hash();
     for hash in [good, some, killed, last] {
         assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
     }
@@ -53,11 +53,11 @@ async fn told_apart(town: &Town, signer: &Signer) -> String {
     town.token.approve(revoked.wallet, town.contract, U256::ZERO).await;
     let wanted = refusals(&[(gone, "SUBSCRIPTION_CANCELLED"), (revoked, "ALLOWANCE_INSUFFICIENT")]);
     let list = town.entries([2, 3, 4]);
-    assert_eq!(signer.scheduler.bill(&json!(list)).await.failures(), wanted);
+    assert_eq!(signer.scheduler.insist(&json!(list)).await.failures(), wanted);
     let dry =
-        signer.scheduler.bill(&json!({"mode": "partial", "dryRun": true, "list": list})).await;
+        signer.scheduler.insist(&json!({"mode": "partial", "dryRun": true, "list": list})).await;
     assert_eq!(dry.body["data"]["wouldCharge"], json!([town.people[4].subscribe_id]), "{dry:?}");
-    let some = signer.scheduler.bill(&json!({"mode": "partial", "list": list})).await;
+    let some = signer.scheduler.insist(&json!({"mode": "partial", "list": list})).await;
     assert_eq!(some.failures(), wanted);
     some.tx_hash()
 }
@@ -79,7 +79,7 @@ async fn without_an_estimate_a_call_is_measured_by_running_it() {
         }
         town.proxy.fault("eth_estimateGas", estimate);
         let body = json!({"mode": "partial", "list": town.entries([0, place])});
-        let heard = signer.scheduler.bill(&body).await;
+        let heard = signer.scheduler.insist(&body).await;
         assert_eq!(heard.failures(), refusals(&[(poor, "ALLOWANCE_INSUFFICIENT")]), "{heard:?}");
         town.proxy.heal();
         let ended = town.settled(&signer, &heard.tx_hash()).await;

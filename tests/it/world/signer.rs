@@ -7,6 +7,7 @@ mod signals;
 mod socket;
 mod waits;
 
+use super::patience::PATIENCE;
 pub(crate) use closing::Charged;
 use closing::Room;
 use database::Database;
@@ -20,7 +21,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(crate) const CALLER: &str = "test-merchant-key";
 pub(crate) const SECRET: &str = "a secret that only the tests know";
@@ -298,6 +299,17 @@ impl Scheduler {
     /// Posts a batch on the path of the family.
     pub(crate) async fn bill(&self, body: &Value) -> Heard {
         self.try_bill(body).await.expect("the Signer answers")
+    }
+
+    /// The same where a node may be too busy to answer in time: posted again for as long as the Signer says so.
+    pub(crate) async fn insist(&self, body: &Value) -> Heard {
+        let began = Instant::now();
+        loop {
+            let heard = self.bill(body).await;
+            if heard.status != 503 || began.elapsed() > PATIENCE {
+                return heard;
+            }
+        }
     }
 
     /// Posts a batch; none when the connection broke.
