@@ -50,7 +50,7 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
         rpc: vec![RpcUrl::parse(url).unwrap()],
         send_only: vec![],
         witness_rpc: vec![],
-        beacon: None,
+        proven_by: None,
         rewritten_until: None,
         rpc_timeout: Duration::from_secs(5),
         contract,

@@ -67,6 +67,7 @@ mod restarts;
 mod restores;
 mod rivals;
 mod rpc_bill;
+mod seals;
 mod secrets;
 mod several;
 mod shipped;

@@ -17,6 +17,7 @@ pub(crate) mod manual;
 pub(crate) mod patience;
 pub(crate) mod postmaster;
 pub(crate) mod proxy;
+pub(crate) mod sealed;
 pub(crate) mod search;
 mod shortcuts;
 pub(crate) mod signer;

@@ -15,6 +15,7 @@ mod fates;
 mod fees;
 mod final_chain;
 mod finality;
+mod finality_proof;
 mod gas;
 mod head;
 mod head_watch;
@@ -28,9 +29,11 @@ mod node_look;
 mod nonces;
 mod on_record;
 mod outcomes;
+mod proven_blocks;
 mod reader;
 mod reads;
 mod runs;
+mod seal_proof;
 mod simulate;
 mod simulation;
 mod spending;
@@ -55,7 +58,7 @@ use alloy::primitives::{Address, B256};
 use async_trait::async_trait;
 use beacon_proof::BeaconProof;
 use billing::{Admitted, Attempt, AttemptKind, BlockRef, Charge, Sighting, Slot};
-use config::EvmConfig;
+use config::{EvmConfig, ProvenBy};
 use contract::Looked;
 use delivery::Broadcaster;
 use drafting::Drafting;
@@ -63,6 +66,7 @@ use evm_proofs::block_id::BlockId;
 use evm_testimony::errors::passing;
 use fates::Fates;
 use final_chain::{FinalChain, Others};
+use finality_proof::FinalityProof;
 use head_watch::HeadWatch;
 use history::History;
 use host::clock::Clock;
@@ -70,6 +74,7 @@ use inspect::Inspection;
 use journal::{Durable, Past};
 use nonces::Nonces;
 use reads::Reads;
+use seal_proof::SealProof;
 use simulation::Simulation;
 use spending::Spending;
 use std::sync::Arc;
@@ -95,12 +100,21 @@ impl EvmParts {
         let rules = rules(dial, &config);
         let witnesses = Fleet::witnesses(dial, &config.witness_rpc, rules)?;
         let witnesses = Witnesses::of(witnesses, config.witness_rpc.len(), config.finality);
-        let beacon = config.beacon.as_ref().map(|beacon| {
-            let proof = BeaconProof::of(dial, beacon, clock, config.clock_tolerance);
-            let key = "beacon.url".to_owned();
-            proof.map_err(|problem| nodes::UnusableUrl { key, problem })
-        });
-        let others = Others { witnesses, beacon: beacon.transpose()? };
+        let proof = match &config.proven_by {
+            Some(ProvenBy::Committees(beacon)) => {
+                let proof = BeaconProof::of(dial, beacon, clock, config.clock_tolerance);
+                let key = "beacon.url".to_owned();
+                let proof = proof.map_err(|problem| nodes::UnusableUrl { key, problem })?;
+                Some(FinalityProof::Committees(Box::new(proof)))
+            }
+            Some(ProvenBy::Seals(seals)) => {
+                let fleet = Arc::clone(&fleet);
+                let proof = SealProof::of(fleet, seals, config.eip155_id);
+                Some(FinalityProof::Seals(Box::new(proof)))
+            }
+            None => None,
+        };
+        let others = Others { witnesses, proof };
         let final_chain = Arc::new(FinalChain::of(Arc::clone(&fleet), others));
         Ok(Self { fleet, final_chain, config })
     }

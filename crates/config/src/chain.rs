@@ -7,15 +7,16 @@ mod beacon;
 mod evm;
 mod keys;
 mod main_networks;
+mod proven_by;
 mod tvm;
 
 pub use beacon::{BeaconConfig, BeaconNetwork};
 pub use evm::{EvmConfig, FeeConfig, Finality};
 pub use keys::ChainKeys;
+pub use proven_by::{ProvenBy, SealsConfig};
 pub use tvm::{TvmConfig, TvmFeeConfig, TvmNode};
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use alloy::primitives::Address;
@@ -258,7 +259,7 @@ impl ChainConfig {
     pub fn nodes_in_the_clear(&self) -> BTreeSet<String> {
         let all: Vec<&super::RpcUrl> = match &self.family {
             FamilyConfig::Evm(evm) => {
-                let beacon = evm.beacon.iter().map(|beacon| &beacon.url);
+                let beacon = evm.proven_by.iter().filter_map(ProvenBy::url);
                 evm.rpc.iter().chain(&evm.send_only).chain(&evm.witness_rpc).chain(beacon).collect()
             }
             FamilyConfig::Tvm(tvm) => {

@@ -47,7 +47,7 @@ pub use billing::BillingConfig;
 pub use callers::{Caller, Rights};
 pub use chain::{
     BeaconConfig, BeaconNetwork, ChainConfig, ChainKeys, EvmConfig, FamilyConfig, FeeConfig,
-    Finality, NewWork, TvmConfig, TvmFeeConfig, TvmNode,
+    Finality, NewWork, ProvenBy, SealsConfig, TvmConfig, TvmFeeConfig, TvmNode,
 };
 pub use database_url::{DatabaseUrl, NotADatabaseUrl};
 pub use faults::{ConfigError, ConfigErrors};

@@ -302,6 +302,11 @@ pub async fn header_told(rpc: EvmAsker<'_>, hash: B256) -> Result<Box<RawValue>,
     rpc.ask("eth_getBlockByHash", json!([hash, false])).await
 }
 
+/// The same of the block at this height.
+pub async fn header_told_at(rpc: EvmAsker<'_>, number: u64) -> Result<Box<RawValue>, AskError> {
+    rpc.ask("eth_getBlockByNumber", json!([quantity(number), false])).await
+}
+
 /// All receipts of the block with this hash, as the node tells them; null where the node has no such block.
 pub async fn receipts_told(rpc: EvmAsker<'_>, block: B256) -> Result<Box<RawValue>, AskError> {
     rpc.ask("eth_getBlockReceipts", json!([block])).await

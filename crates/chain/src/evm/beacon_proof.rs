@@ -1,6 +1,7 @@
 //! Final blocks of Ethereum, proven: the sync committees sign them from a pinned block on, and the headers between lead
 //! from the newest one down to the block in question.
 
+use super::proven_blocks::{NotBelow, ProvenBlocks};
 use super::witnesses::NewestFinal;
 use ::node::{
     Dial, Exchange, Fleet, JsonRpc, NoReply, NodeView, State as NodeState, Target, Undialable,
@@ -12,12 +13,9 @@ use beacon::client::{Advance, FinalBlock, LightClient};
 use beacon::network::{Network, period_of};
 use beacon::unproven::Unproven;
 use config::{BeaconConfig, BeaconNetwork};
-use evm_node as node;
-use evm_proofs::answer::BlockAnswer;
 use evm_proofs::block_id::BlockId;
 use host::clock::Clock;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -33,13 +31,6 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The most updates that are asked for at once (`MAX_REQUEST_LIGHT_CLIENT_UPDATES` of the specification is 128).
 const UPDATES: u64 = 16;
 
-/// The most headers that are asked for at once on the way down: eight epochs.
-const HEADERS: u64 = 256;
-
-/// The most headers below the newest final block that are kept: five weeks, after which a billing that was open all the
-/// time is beyond reach.
-const KEPT: usize = 1 << 18;
-
 /// Why a block is not proven final.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotProven {
@@ -52,17 +43,9 @@ pub(super) enum NotProven {
     /// The answer was signed in a slot that is yet to come.
     #[error("the beacon node tells of a slot that is yet to come")]
     Future,
-    /// The committees have signed no block so high.
-    #[error(
-        "block {number} is not proven final yet: the sync committees have signed up to {newest}"
-    )]
-    Early { number: u64, newest: u64 },
-    /// Another block of that height is proven final.
-    #[error("block {number} is proven final as {is}, and nodes tell {told}")]
-    Another { number: u64, is: B256, told: B256 },
-    /// The headers down to the block are still asked for.
-    #[error("the headers from the proven block {newest} down to {number} are not known yet")]
-    Apart { number: u64, newest: u64 },
+    /// The newest block that the committees signed does not stand on the block.
+    #[error(transparent)]
+    Below(#[from] NotBelow),
 }
 
 /// The proof of final blocks.
@@ -90,14 +73,6 @@ struct State {
 struct Told {
     newest: Option<FinalBlock>,
     objection: Option<NotProven>,
-}
-
-/// Blocks that are proven final, one below the other without a gap, by height.
-#[derive(Debug, Default)]
-struct ProvenBlocks {
-    hashes: BTreeMap<u64, B256>,
-    /// The hash of the block below the lowest.
-    below: B256,
 }
 
 impl BeaconProof {
@@ -138,7 +113,7 @@ impl BeaconProof {
         let judged = self.ask_for(fleet, block).await;
         let objection = judged.as_ref().err().cloned();
         let before = std::mem::replace(&mut self.told.lock().objection, objection.clone());
-        if let Some(why @ NotProven::Another { .. }) = objection
+        if let Some(why @ NotProven::Below(NotBelow::Another { .. })) = objection
             && before.as_ref() != Some(&why)
         {
             error!("nothing is decided by a block: {why}");
@@ -153,16 +128,8 @@ impl BeaconProof {
         block: BlockId,
     ) -> Result<(), NotProven> {
         let mut state = self.state.lock().await;
-        let newest = self.newest_for(&mut state, block.number).await?;
-        if newest.number < block.number {
-            return Err(NotProven::Early { number: block.number, newest: newest.number });
-        }
-        state.proven.reach(fleet, newest, block.number).await;
-        match state.proven.hashes.get(&block.number).copied() {
-            Some(hash) if hash == block.hash => Ok(()),
-            Some(is) => Err(NotProven::Another { number: block.number, is, told: block.hash }),
-            None => Err(NotProven::Apart { number: block.number, newest: newest.number }),
-        }
+        let FinalBlock { number, hash, .. } = self.newest_for(&mut state, block.number).await?;
+        Ok(state.proven.judge(fleet, BlockId { number, hash }, block).await?)
     }
 
     /// Returns the newest block that is proven final; asks for a newer one if it is lower than `wanted`.
@@ -291,11 +258,7 @@ impl BeaconProof {
                 Ok(_),
                 Some(NotProven::Silent { .. } | NotProven::Unproven { .. } | NotProven::Future),
             ) => told.objection = None,
-            (
-                Ok(_),
-                None
-                | Some(NotProven::Early { .. } | NotProven::Another { .. } | NotProven::Apart { .. }),
-            ) => {}
+            (Ok(_), None | Some(NotProven::Below(_))) => {}
         }
     }
 
@@ -303,77 +266,4 @@ impl BeaconProof {
     pub(super) fn objection(&self) -> Option<String> {
         self.told.lock().objection.as_ref().map(ToString::to_string)
     }
-}
-
-impl ProvenBlocks {
-    /// Asks for headers from the newest final block down to `wanted`, as many as are asked for at once. Whatever a node
-    /// tells, a header counts by its hash alone.
-    async fn reach(&mut self, fleet: &Fleet<JsonRpc>, newest: FinalBlock, wanted: u64) {
-        let top = self.hashes.last_key_value().map(|(number, hash)| (*number, *hash));
-        let newest = BlockId { number: newest.number, hash: newest.hash };
-        match top {
-            Some((number, hash)) if number >= newest.number && hash == newest.hash => {}
-            Some((number, hash)) if newest.number.saturating_sub(number) <= HEADERS => {
-                if !self.join(fleet, newest, BlockId { number, hash }).await {
-                    return;
-                }
-            }
-            Some(_) | None => *self = Self::default(),
-        }
-        if self.hashes.is_empty() {
-            let Some(below) = parent(fleet, newest).await else { return };
-            self.hashes.insert(newest.number, newest.hash);
-            self.below = below;
-        }
-        self.descend(fleet, wanted).await;
-    }
-
-    /// Puts the blocks above the highest known one on it. Returns false if that is not possible now.
-    async fn join(&mut self, fleet: &Fleet<JsonRpc>, newest: BlockId, top: BlockId) -> bool {
-        let mut above = BTreeMap::new();
-        let mut at = newest;
-        while at.number > top.number {
-            let Some(below) = parent(fleet, at).await else { return false };
-            above.insert(at.number, at.hash);
-            at = BlockId { number: at.number.saturating_sub(1), hash: below };
-        }
-        if at.hash != top.hash {
-            // Two committees signed two chains: nothing that was known before counts.
-            *self = Self::default();
-            return false;
-        }
-        self.hashes.extend(above);
-        true
-    }
-
-    async fn descend(&mut self, fleet: &Fleet<JsonRpc>, wanted: u64) {
-        for _ in 0..HEADERS {
-            let Some((lowest, _)) = self.hashes.first_key_value() else { return };
-            let Some(number) = lowest.checked_sub(1).filter(|number| *number >= wanted) else {
-                break;
-            };
-            let block = BlockId { number, hash: self.below };
-            let Some(below) = parent(fleet, block).await else { return };
-            self.hashes.insert(number, block.hash);
-            self.below = below;
-        }
-        if self.hashes.len() > KEPT {
-            *self = Self::default();
-        }
-    }
-}
-
-/// Returns the hash of the block below, from the first node that tells the header of a block whose hash is known.
-async fn parent(fleet: &Fleet<JsonRpc>, block: BlockId) -> Option<B256> {
-    for id in fleet.fit() {
-        let Ok(told) = node::header_told(fleet.only(id), block.hash).await else { continue };
-        let Ok(Some(answer)) = decode::<Option<BlockAnswer>>(told.get().as_bytes()) else {
-            continue;
-        };
-        let Ok(header) = answer.prove_header(None) else { continue };
-        if header.hash() == block.hash && header.fields().number == block.number {
-            return Some(header.fields().parent_hash);
-        }
-    }
-    None
 }

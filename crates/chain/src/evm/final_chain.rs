@@ -1,8 +1,8 @@
 //! The final blocks that nodes agreed on before. A block that was final once stays so: nodes that tell another one of
 //! its height later are of another chain, or made one up, however many they are.
 
-use super::beacon_proof::BeaconProof;
-use super::witnesses::{NewestFinal, Witnesses};
+use super::finality_proof::FinalityProof;
+use super::witnesses::{Need, NewestFinal, Witnesses};
 use crate::Unready;
 use ::node::{Fleet, JsonRpc, NodeId, NodeView, shared};
 use alloy::primitives::B256;
@@ -44,17 +44,17 @@ pub(super) struct FinalChain {
 #[derive(Debug)]
 pub(super) struct Others {
     pub(super) witnesses: Option<Witnesses>,
-    pub(super) beacon: Option<BeaconProof>,
+    pub(super) proof: Option<FinalityProof>,
 }
 
 impl Others {
     /// Asks them for their newest final blocks, while nodes call `told` final.
-    async fn ask(&self, told: u64) {
+    async fn ask(&self, told: u64, need: Need) {
         if let Some(witnesses) = &self.witnesses {
             witnesses.ask_for_newest().await;
         }
-        if let Some(beacon) = &self.beacon {
-            beacon.ask_for_newest(told).await;
+        if let Some(proof) = &self.proof {
+            proof.ask_for_newest(told, need).await;
         }
     }
 }
@@ -88,9 +88,9 @@ impl FinalChain {
 
     /// Returns the witnesses as people see them.
     pub(super) fn witness_views(&self) -> Vec<NodeView> {
-        let Others { witnesses, beacon } = &*self.others;
+        let Others { witnesses, proof } = &*self.others;
         let witnesses = witnesses.as_ref().map(Witnesses::views).unwrap_or_default();
-        witnesses.into_iter().chain(beacon.as_ref().map(BeaconProof::view)).collect()
+        witnesses.into_iter().chain(proof.as_ref().map(FinalityProof::view)).collect()
     }
 
     /// Takes a block for final that was agreed on, as one is that decided something in an earlier process.
@@ -173,27 +173,27 @@ impl FinalChain {
         {
             return false;
         }
-        match &self.others.beacon {
-            Some(beacon) => beacon.bear_out(&self.fleet, block).await.is_ok(),
+        match &self.others.proof {
+            Some(proof) => proof.bears_out(&self.fleet, block).await,
             None => true,
         }
     }
 
     /// Returns the newest final block that all of those bear out, while nodes call `told` final; none without any of
     /// them. One that does not answer at once is not waited for: its last word counts.
-    pub(super) async fn borne_out(&self, told: u64) -> Option<NewestFinal> {
-        let Others { witnesses, beacon } = &*self.others;
+    pub(super) async fn borne_out(&self, told: u64, need: Need) -> Option<NewestFinal> {
+        let Others { witnesses, proof } = &*self.others;
         if self.has_others() && !self.asking.swap(true, Ordering::AcqRel) {
             let (others, asking) = (Arc::clone(&self.others), Arc::clone(&self.asking));
             let asked = self.tasks.spawn(async move {
-                others.ask(told).await;
+                others.ask(told, need).await;
                 asking.store(false, Ordering::Release);
             });
             drop(timeout(AT_ONCE, asked).await);
         }
         let witnesses = witnesses.as_ref().map(Witnesses::newest);
-        let beacon = beacon.as_ref().map(BeaconProof::newest);
-        witnesses.into_iter().chain(beacon).reduce(|one, other| NewestFinal {
+        let proof = proof.as_ref().map(FinalityProof::newest);
+        witnesses.into_iter().chain(proof).reduce(|one, other| NewestFinal {
             number: one.number.min(other.number),
             time: one.time.min(other.time),
         })
@@ -201,14 +201,14 @@ impl FinalChain {
 
     /// Returns true if others than the nodes have to bear out final blocks.
     pub(super) fn has_others(&self) -> bool {
-        self.others.witnesses.is_some() || self.others.beacon.is_some()
+        self.others.witnesses.is_some() || self.others.proof.is_some()
     }
 
     /// Returns why the last block that was to decide something is not borne out; none if it is.
     pub(super) fn objection(&self) -> Option<String> {
-        let Others { witnesses, beacon } = &*self.others;
+        let Others { witnesses, proof } = &*self.others;
         let by_witnesses = witnesses.as_ref().and_then(Witnesses::objection);
-        by_witnesses.or_else(|| beacon.as_ref().and_then(BeaconProof::objection))
+        by_witnesses.or_else(|| proof.as_ref().and_then(FinalityProof::objection))
     }
 
     /// Takes the newest final block for agreed if as many nodes hold the same as have to agree, and the witnesses too.
@@ -221,8 +221,8 @@ impl FinalChain {
         {
             return;
         }
-        if let Some(beacon) = &self.others.beacon
-            && beacon.ask_for(&self.fleet, block).await.is_err()
+        if let Some(proof) = &self.others.proof
+            && !proof.has_proven(&self.fleet, block).await
         {
             return;
         }

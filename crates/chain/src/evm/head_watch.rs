@@ -5,6 +5,7 @@ use super::access::Access;
 use super::finality::{FinalNonce, FinalState};
 use super::head::{EvmHead, together};
 use super::node_look::{EvmLook, NodeLooks};
+use super::witnesses::Need;
 use crate::confirm::OPINIONS;
 use crate::head::{HeadLook as _, KeptHead, told_by_fit};
 use crate::{ChainError, ClockGap, HeadExtent, HeadView, Unready};
@@ -105,12 +106,14 @@ impl HeadWatch {
         let before = before.as_deref();
         let final_chain = &self.access.final_chain;
         let told = is.final_block(&looks, before)?;
+        let mined = is.mined(&looks);
+        let settled = before.map_or(0, |head| head.nonces.finalized);
+        let need = if mined > settled { Need::Awaited } else { Need::Idle };
         // A block that others do not bear out yet is not final yet, whatever the nodes call it.
-        let borne_out = final_chain.borne_out(told).await;
+        let borne_out = final_chain.borne_out(told, need).await;
         let known = before.map_or(0, |head| head.final_block);
         let final_block = borne_out.map_or(told, |newest| newest.number.min(told).max(known));
         final_chain.follow(final_block).await?;
-        let mined = is.mined(&looks);
         let told = (looks.len() >= fleet.needed()).then_some(mined);
         let (FinalNonce { nonce: finalized, known_at }, final_time) =
             tokio::try_join!(is.finalized_nonce(final_block, told, before), async {

@@ -69,6 +69,15 @@ pub(super) struct NewestFinal {
     pub(super) time: u64,
 }
 
+/// The need of a newer final block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// A transaction waits for one.
+    Awaited,
+    /// Nothing waits for one.
+    Idle,
+}
+
 /// The word of a witness on a block.
 enum Word {
     /// It holds the block, and calls it final.

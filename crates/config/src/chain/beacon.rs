@@ -37,7 +37,7 @@ impl BeaconConfig {
         eip155_id: Option<u64>,
     ) -> Result<Self, Reported> {
         let url = reader.get("url", &rpc_url());
-        let checkpoint = reader.get("checkpoint", &root());
+        let checkpoint = reader.get("checkpoint", &root("the root of a final block"));
         let network = match (reader.has("network"), eip155_id.and_then(BeaconNetwork::of)) {
             (false, Some(network)) => Ok(network),
             (true, _) | (false, None) => reader.get("network", &word("is none that is known")),
@@ -58,8 +58,9 @@ impl BeaconNetwork {
     }
 }
 
-fn root() -> Expected<B256> {
-    let expects = "the root of a final block: 0x and 64 hexadecimal digits";
+/// A block's root or hash.
+pub(super) fn root(of: &'static str) -> Expected<B256> {
+    let expects = format!("{of}: 0x and 64 hexadecimal digits");
     Expected::of_text(expects, |text| {
         let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 64);
         digits.and_then(|digits| digits.parse().ok()).ok_or("is not that")

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use alloy::primitives::Address;
 
-use super::beacon::BeaconConfig;
+use super::proven_by::ProvenBy;
 use super::{clock_tolerance, requests_a_day};
 use crate::billing::BillingConfig;
 use crate::faults::Reported;
@@ -28,8 +28,8 @@ pub struct EvmConfig {
     pub send_only: Vec<RpcUrl>,
     /// Endpoints of others that have to bear out final blocks, and are asked nothing else: each of a provider of its own.
     pub witness_rpc: Vec<RpcUrl>,
-    /// The beacon node whose proofs have to bear out final blocks; none where finality is the nodes' word.
-    pub beacon: Option<BeaconConfig>,
+    /// The proof that has to bear out final blocks; none where finality is the nodes' word.
+    pub proven_by: Option<ProvenBy>,
     /// Height up to which final blocks of earlier processes are not compared with the nodes' own: a person has looked
     /// after the billings that were undone up to there.
     pub rewritten_until: Option<u64>,
@@ -117,9 +117,7 @@ impl EvmConfig {
         let send_only = rpc_urls(reader, "send_only", rpc.as_deref().unwrap_or_default());
         let witness_rpc = witness_urls(reader, rpc.as_deref().unwrap_or_default());
         let id = eip155_id.as_ref().ok().copied();
-        let beacon = reader
-            .has("beacon")
-            .then(|| reader.section("beacon", |reader| BeaconConfig::read(reader, id)));
+        let proven_by = ProvenBy::read(reader, id);
         let rewritten_until = reader.optional("rewritten_until", &whole(0..=MOST_BLOCKS));
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
         let clock_tolerance =
@@ -128,7 +126,9 @@ impl EvmConfig {
         let multicall = reader.get("multicall", &address());
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
         let idle = reader.get("idle_poll_interval", &time(millis(10)..=seconds(300)));
-        let a_day = requests_a_day(reader, 5, 9, idle);
+        let proof = proven_by.as_ref().map_or(0, |by| ProvenBy::requests(by.as_ref()));
+        let recheck = proof.saturating_add(9);
+        let a_day = requests_a_day(reader, 5, recheck, idle);
         let finality = reader.get("finality", &finality());
         let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
         let fees = reader.section("fees", FeeConfig::read);
@@ -143,7 +143,7 @@ impl EvmConfig {
             rpc: rpc?,
             send_only: send_only?,
             witness_rpc: witness_rpc?,
-            beacon: beacon.transpose()?,
+            proven_by: proven_by?,
             rewritten_until: rewritten_until?,
             rpc_timeout: rpc_timeout?,
             clock_tolerance: clock_tolerance?,
