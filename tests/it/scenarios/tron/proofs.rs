@@ -156,6 +156,8 @@ async fn what_builds_on_a_made_up_block_dies_with_its_time() {
     scene.town.noticed().await;
     let hash = scene.bill(0).await;
     proxies[0].heal();
+    // An answer that was asked for before tells the made-up block of a later height, and that would stay irrevocable.
+    scene.town.noticed().await;
     scene.world().solidify_at(scene.world().now_ms() + 66_000);
     scene.becomes(&hash, "expired").await;
     assert_eq!(scene.landed(), 0);
