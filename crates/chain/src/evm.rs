@@ -5,17 +5,13 @@
 
 mod access;
 mod aggregate;
-mod beacon_proof;
-mod block_proof;
 mod delivery;
 mod draft;
 mod drafting;
 mod evidence;
 mod fates;
 mod fees;
-mod final_chain;
 mod finality;
-mod finality_proof;
 mod gas;
 mod head;
 mod head_watch;
@@ -29,18 +25,15 @@ mod node_look;
 mod nonces;
 mod on_record;
 mod outcomes;
-mod proven_blocks;
 mod reader;
 mod reads;
 mod runs;
-mod seal_proof;
 mod simulate;
 mod simulation;
 mod spending;
 mod testimony;
 mod tracker;
 mod wire;
-mod witnesses;
 
 pub(super) use on_record::{block_of, on_record};
 
@@ -56,17 +49,15 @@ use ::node::{self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeView, RealChai
 use access::Access;
 use alloy::primitives::{Address, B256};
 use async_trait::async_trait;
-use beacon_proof::BeaconProof;
 use billing::{Admitted, Attempt, AttemptKind, BlockRef, Charge, Sighting, Slot};
-use config::{EvmConfig, ProvenBy};
+use config::EvmConfig;
 use contract::Looked;
 use delivery::Broadcaster;
 use drafting::Drafting;
+use evm_blocks::FinalChain;
 use evm_proofs::block_id::BlockId;
 use evm_testimony::errors::passing;
 use fates::Fates;
-use final_chain::{FinalChain, Others};
-use finality_proof::FinalityProof;
 use head_watch::HeadWatch;
 use history::History;
 use host::clock::Clock;
@@ -74,12 +65,10 @@ use inspect::Inspection;
 use journal::{Durable, Past};
 use nonces::Nonces;
 use reads::Reads;
-use seal_proof::SealProof;
 use simulation::Simulation;
 use spending::Spending;
 use std::sync::Arc;
 use tracker::Tracker;
-use witnesses::Witnesses;
 
 /// The way to an EVM chain, which all its accounts share.
 #[derive(Clone, Debug)]
@@ -98,24 +87,8 @@ impl EvmParts {
     ) -> Result<Self, nodes::UnusableUrl> {
         let fleet = Arc::new(fleet(dial, &config)?);
         let rules = rules(dial, &config);
-        let witnesses = Fleet::witnesses(dial, &config.witness_rpc, rules)?;
-        let witnesses = Witnesses::of(witnesses, config.witness_rpc.len(), config.finality);
-        let proof = match &config.proven_by {
-            Some(ProvenBy::Committees(beacon)) => {
-                let proof = BeaconProof::of(dial, beacon, clock, config.clock_tolerance);
-                let key = "beacon.url".to_owned();
-                let proof = proof.map_err(|problem| nodes::UnusableUrl { key, problem })?;
-                Some(FinalityProof::Committees(Box::new(proof)))
-            }
-            Some(ProvenBy::Seals(seals)) => {
-                let fleet = Arc::clone(&fleet);
-                let proof = SealProof::of(fleet, seals, config.eip155_id);
-                Some(FinalityProof::Seals(Box::new(proof)))
-            }
-            None => None,
-        };
-        let others = Others { witnesses, proof };
-        let final_chain = Arc::new(FinalChain::of(Arc::clone(&fleet), others));
+        let final_chain = FinalChain::dial(dial, &config, clock, Arc::clone(&fleet), rules)?;
+        let final_chain = Arc::new(final_chain);
         Ok(Self { fleet, final_chain, config })
     }
 }

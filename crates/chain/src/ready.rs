@@ -2,8 +2,9 @@
 //! before the first request finds out.
 
 use super::Payer;
-use alloy::primitives::{B256, U256};
+use alloy::primitives::U256;
 use billing::decimal;
+use evm_blocks::Rewritten;
 use keys::StoreFault;
 use std::fmt;
 use std::time::Duration;
@@ -59,19 +60,8 @@ pub enum Unready {
     )]
     Parted(u64),
     /// Nodes hold another block at a height at which one was final before (EVM).
-    #[error(
-        "its nodes hold block {number} as {is}, and it was final as {was}: they are of another chain, or one of them \
-         lies. Nothing is billed before they show the block that was final. If it is undone for good, look after what \
-         was billed in such blocks, and set rewritten_until = {number}; a chain that was made anew needs a new journal"
-    )]
-    Rewritten {
-        /// The height.
-        number: u64,
-        /// The hash of the block that was final.
-        was: B256,
-        /// The hash that they tell now.
-        is: B256,
-    },
+    #[error(transparent)]
+    Rewritten(Rewritten),
     /// The newest final block is so far behind the newest that nothing would end (TRON).
     #[error(
         "its newest irrevocable block is {} s behind its newest: check the solidity node",

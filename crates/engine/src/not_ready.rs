@@ -79,7 +79,7 @@ impl NotReady {
             ChainError::Unavailable(_)
             | ChainError::Node { .. }
             | ChainError::Unready(
-                Unready::TooFew { .. } | Unready::Parted(_) | Unready::Rewritten { .. },
+                Unready::TooFew { .. } | Unready::Parted(_) | Unready::Rewritten(_),
             ) => Self::Nodes,
             ChainError::GasFunds { .. } | ChainError::Unready(Unready::GasMoney(_)) => {
                 Self::GasMoney

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const CODE: [&str; 6] = ["src", "tests", "examples", "crates", "merchant", "sandbox"];
 
 /// The crates of the program, each after those that it depends on.
-pub(super) const CRATES: [&str; 17] = [
+pub(super) const CRATES: [&str; 18] = [
     "billing",
     "host",
     "config",
@@ -17,6 +17,7 @@ pub(super) const CRATES: [&str; 17] = [
     "tron-node",
     "evm-node",
     "evm-testimony",
+    "evm-blocks",
     "keys",
     "signing",
     "key-stores",

@@ -1,7 +1,6 @@
 //! The access that every part of the adapter shares: the account, the nodes and the configuration. It has no state of
 //! its own.
 
-use super::final_chain::FinalChain;
 use super::gas::GasRules;
 use crate::SigningAccount;
 use ::node::{Fleet, JsonRpc};
@@ -9,6 +8,7 @@ use alloy::primitives::Address;
 use billing::{BadField, Charge};
 use config::{EvmConfig, Replacement};
 use contract::Computed;
+use evm_blocks::FinalChain;
 use std::sync::Arc;
 
 /// One account on an EVM chain, and the way to the chain. Clones are the same.

@@ -6,10 +6,10 @@
 //! what is said of it counts as before, by the number of nodes that agree.
 
 use super::access::Access;
-use super::block_proof::{BlockProof, NoProof, ReceiptsBy};
 use crate::ProofMode;
 use ::node::NodeId;
 use alloy::primitives::{Address, B256};
+use evm_blocks::{BlockProof, NoProof, ReceiptsBy};
 use evm_proofs::block::ProvenBlock;
 use evm_proofs::block_id::BlockId;
 use evm_proofs::header::HeaderShape;
@@ -163,7 +163,9 @@ impl Evidence {
     fn known(&self, block: BlockId, subjects: &BTreeSet<Subject>) -> BTreeMap<Subject, Arc<Fact>> {
         let mut memory = self.memory.lock();
         memory.facts.retain(|_, (needed, _)| needed.elapsed() < KEPT);
-        memory.unproven.retain(|_, (asked, no_proof)| no_proof.lasts(asked.elapsed()));
+        memory
+            .unproven
+            .retain(|_, (asked, no_proof)| asked.elapsed() < asked_again_after(no_proof));
         let mut fact = |subject: &Subject| {
             let (needed, fact) = memory.facts.get_mut(&Statement { block, subject: *subject })?;
             *needed = Instant::now();
@@ -243,13 +245,11 @@ impl Evidence {
     }
 }
 
-impl NoProof {
-    /// Returns true if the node is not asked again so long after it was asked.
-    fn lasts(&self, since: Duration) -> bool {
-        match self {
-            Self::Untold(_) => since < ASK_AGAIN,
-            Self::Unjudged(_) | Self::False(_) => since < JUDGE_AGAIN,
-        }
+/// Returns the time after which a node is asked again that proved nothing.
+fn asked_again_after(no_proof: &NoProof) -> Duration {
+    match no_proof {
+        NoProof::Untold(_) => ASK_AGAIN,
+        NoProof::Unjudged(_) | NoProof::False(_) => JUDGE_AGAIN,
     }
 }
 

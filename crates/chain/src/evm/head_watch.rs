@@ -5,12 +5,12 @@ use super::access::Access;
 use super::finality::{FinalNonce, FinalState};
 use super::head::{EvmHead, together};
 use super::node_look::{EvmLook, NodeLooks};
-use super::witnesses::Need;
 use crate::confirm::OPINIONS;
 use crate::head::{HeadLook as _, KeptHead, told_by_fit};
 use crate::{ChainError, ClockGap, HeadExtent, HeadView, Unready};
 use ::node::NodeId;
 use billing::NonceView;
+use evm_blocks::Need;
 use evm_node::EvmNodeFacts;
 use evm_node::{self as node, EvmAsker, View};
 use std::sync::Arc;
@@ -113,7 +113,7 @@ impl HeadWatch {
         let borne_out = final_chain.borne_out(told, need).await;
         let known = before.map_or(0, |head| head.final_block);
         let final_block = borne_out.map_or(told, |newest| newest.number.min(told).max(known));
-        final_chain.follow(final_block).await?;
+        final_chain.follow(final_block).await.map_err(Unready::Rewritten)?;
         let told = (looks.len() >= fleet.needed()).then_some(mined);
         let (FinalNonce { nonce: finalized, known_at }, final_time) =
             tokio::try_join!(is.finalized_nonce(final_block, told, before), async {

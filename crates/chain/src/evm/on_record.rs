@@ -1,11 +1,11 @@
 //! A transaction that was decided long ago: the nodes' record of it, and the block that shows it.
 
-use super::block_proof::{BlockProof, NoProof, ReceiptsBy};
 use crate::TxOnRecord;
 use crate::block_on_record::{BlockOnRecord, NotShown};
 use crate::moved::RecordOfNode;
 use ::node::{Fleet, JsonRpc, NoAgreement};
 use alloy::primitives::B256;
+use evm_blocks::{BlockProof, NoProof, ReceiptsBy};
 use evm_node::EvmAsker;
 
 /// The record of a transaction that as many nodes as have to agree tell alike.

@@ -25,7 +25,7 @@ const AT_ONCE: usize = 8;
 
 /// The reason why a node's answers prove nothing of a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NoProof {
+pub enum NoProof {
     /// They contradict themselves: the node lies.
     #[error("it contradicts itself: {0}")]
     False(Contradiction),
@@ -39,7 +39,7 @@ pub(super) enum NoProof {
 
 /// The way in which a node tells the receipts of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReceiptsBy {
+pub enum ReceiptsBy {
     /// All of them in one answer.
     Block,
     /// Each by itself: the node has no call for all of them.
@@ -48,19 +48,21 @@ pub(super) enum ReceiptsBy {
 
 /// The questions to one node by which it proves the block with a hash.
 #[derive(Debug)]
-pub(super) struct BlockProof<'a> {
-    pub(super) rpc: EvmAsker<'a>,
-    pub(super) hash: B256,
+pub struct BlockProof<'a> {
+    /// The way to the node.
+    pub rpc: EvmAsker<'a>,
+    /// The block's hash.
+    pub hash: B256,
     /// The shape of the headers that the node proved before.
-    pub(super) shape: Option<HeaderShape>,
+    pub shape: Option<HeaderShape>,
     /// The way in which receipts are asked for; afterwards, the one that the node has.
-    pub(super) receipts_by: ReceiptsBy,
+    pub receipts_by: ReceiptsBy,
 }
 
 impl BlockProof<'_> {
     /// Asks for the block and for its receipts, and proves them. Of a block that cannot be judged no receipts are asked
     /// for.
-    pub(super) async fn find(&mut self) -> Result<ProvenBlock, NoProof> {
+    pub async fn find(&mut self) -> Result<ProvenBlock, NoProof> {
         let block: BlockAnswer = told(node::block_told(self.rpc, self.hash).await)?;
         let body = match block.prove_body(self.shape) {
             Err(Unproven::False(Contradiction::Transactions)) if block.transactions_told() == 0 => {

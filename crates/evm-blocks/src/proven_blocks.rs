@@ -1,9 +1,8 @@
 //! Blocks that are proven final, from the newest one down: whatever a node tells, a header counts by its hash alone.
 
-use ::node::{Fleet, JsonRpc, decode};
+use crate::headers::header;
+use ::node::{Fleet, JsonRpc};
 use alloy::primitives::B256;
-use evm_node as node;
-use evm_proofs::answer::BlockAnswer;
 use evm_proofs::block_id::BlockId;
 use std::collections::BTreeMap;
 
@@ -16,7 +15,7 @@ const KEPT: usize = 1 << 18;
 
 /// Why a block is not below one that is proven final.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotBelow {
+pub(crate) enum NotBelow {
     /// No block so high is proven final.
     #[error("block {number} is not proven final yet: blocks up to {newest} are")]
     Early { number: u64, newest: u64 },
@@ -30,7 +29,7 @@ pub(super) enum NotBelow {
 
 /// Blocks that are proven final, one below the other without a gap, by height.
 #[derive(Debug, Default)]
-pub(super) struct ProvenBlocks {
+pub(crate) struct ProvenBlocks {
     hashes: BTreeMap<u64, B256>,
     /// The hash of the block below the lowest.
     below: B256,
@@ -41,7 +40,7 @@ impl ProvenBlocks {
     ///
     /// # Errors
     /// The reason why not, or not yet.
-    pub(super) async fn judge(
+    pub(crate) async fn judge(
         &mut self,
         fleet: &Fleet<JsonRpc>,
         newest: BlockId,
@@ -113,17 +112,7 @@ impl ProvenBlocks {
     }
 }
 
-/// Returns the hash of the block below, from the first node that tells the header of a block whose hash is known.
+/// Returns the hash of the block below.
 async fn parent(fleet: &Fleet<JsonRpc>, block: BlockId) -> Option<B256> {
-    for id in fleet.fit() {
-        let Ok(told) = node::header_told(fleet.only(id), block.hash).await else { continue };
-        let Ok(Some(answer)) = decode::<Option<BlockAnswer>>(told.get().as_bytes()) else {
-            continue;
-        };
-        let Ok(header) = answer.prove_header(None) else { continue };
-        if header.hash() == block.hash && header.fields().number == block.number {
-            return Some(header.fields().parent_hash);
-        }
-    }
-    None
+    Some(header(fleet, block).await?.fields().parent_hash)
 }

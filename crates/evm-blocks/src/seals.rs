@@ -1,14 +1,13 @@
-//! Final blocks of BNB Smart Chain, proven: more than two thirds of its validators seal on top of a block, by lists that
-//! are followed from a pinned epoch header on.
+//! Final blocks of BNB Smart Chain: more than two thirds of its validators seal on top of a block, by lists that are
+//! followed from a pinned epoch header on.
 
-use super::proven_blocks::{NotBelow, ProvenBlocks};
-use super::witnesses::{Need, NewestFinal};
-use ::node::{Fleet, JsonRpc, NodeView, State as NodeState, decode};
+use crate::progress::{Progress, ProvenFinal};
+use crate::witnesses::Need;
+use ::node::{Fleet, JsonRpc, NodeId, decode};
 use alloy::primitives::B256;
 use config::SealsConfig;
 use evm_node as node;
 use evm_proofs::answer::BlockAnswer;
-use evm_proofs::block_id::BlockId;
 use futures_util::future::join_all;
 use parlia::following::Following;
 use parlia::run::{FinalBlock, Run, Standing};
@@ -16,10 +15,11 @@ use parlia::seal::{ChainId, SealedHeader};
 use parlia::unproven::Unproven;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use tracing::{error, info};
+use tracing::{info, warn};
 
 /// The interval at which nodes are asked for newer headers while something waits for a final block.
 const AGAIN: Duration = Duration::from_secs(3);
@@ -30,13 +30,17 @@ const IDLE: Duration = Duration::from_mins(10);
 /// The blocks from one epoch header to the next (bsc: `params/protocol_params.go`, since Maxwell).
 const EPOCH: u64 = 1_000;
 
+/// The most blocks from one list to the next: six hours of blocks of 0.45 s. Each day elects other validators, and a list
+/// of days before proves nothing.
+const STRIDE: u64 = 48 * EPOCH;
+
 /// The headers that are asked for at once, and the most groups of them in one look.
 const GROUP: u64 = 8;
 const GROUPS: u64 = 64;
 
-/// Why a block is not proven final.
+/// Why no newer block is proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotProven {
+pub(crate) enum NotProven {
     /// No node tells the header.
     #[error("no node tells the header of {0}")]
     Untold(Wanted),
@@ -53,14 +57,11 @@ pub(super) enum NotProven {
         "block {number} is not proven final: {sealers} of {needed} validators sealed on it in {blocks} blocks"
     )]
     Overdue { number: u64, sealers: usize, needed: usize, blocks: u64 },
-    /// The newest block that is proven final does not stand on the block.
-    #[error(transparent)]
-    Below(#[from] NotBelow),
 }
 
 /// The header that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     /// That of the block with this hash.
     Pinned(B256),
     /// That of the block at this height.
@@ -76,15 +77,15 @@ impl std::fmt::Display for Wanted {
     }
 }
 
-/// The proof of final blocks.
+/// The seals of a chain's validators, and the nodes that tell them.
 #[derive(Debug)]
-pub(super) struct SealProof {
+pub(crate) struct Seals {
     fleet: Arc<Fleet<JsonRpc>>,
     checkpoint: B256,
     chain: ChainId,
     state: Mutex<State>,
-    /// The last finding, for people.
-    told: parking_lot::Mutex<Told>,
+    /// The number of nodes that are asked after the others, since what they told proved nothing.
+    passed_over: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -93,101 +94,85 @@ struct State {
     /// The run that is under way, and the block that it is to prove.
     run: Option<(u64, Run)>,
     asked: Option<Instant>,
-    proven: ProvenBlocks,
+    /// An epoch's first block that holds no list: a fork has other epochs.
+    listless: Option<u64>,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Told {
-    newest: Option<(BlockId, NewestFinal)>,
-    objection: Option<NotProven>,
+impl State {
+    /// Returns the height of the header with the next list, while nodes call `told` final; none where the newest list is
+    /// known, or no list at all.
+    fn next_list(&self, told: u64) -> Option<u64> {
+        let since = self.following.as_ref()?.since();
+        let newest = epoch_of(told);
+        let next = newest.min(epoch_of(since).saturating_add(STRIDE));
+        (newest > since && self.listless != Some(next)).then_some(next)
+    }
+
+    /// Returns true if the way from the pinned list to the newest is not at its end.
+    fn is_behind(&self, told: u64) -> bool {
+        let Some(list) = &self.following else { return true };
+        let gap = epoch_of(told).saturating_sub(list.since());
+        gap > 2 * EPOCH && self.next_list(told).is_some()
+    }
 }
 
-impl SealProof {
+/// Returns the height of the first block of the epoch.
+fn epoch_of(number: u64) -> u64 {
+    number.div_euclid(EPOCH).saturating_mul(EPOCH)
+}
+
+impl Seals {
     /// Nothing was asked yet. The chain's id is the one that its seals sign.
-    pub(super) fn of(fleet: Arc<Fleet<JsonRpc>>, config: &SealsConfig, eip155_id: u64) -> Self {
+    pub(crate) fn of(fleet: Arc<Fleet<JsonRpc>>, config: &SealsConfig, eip155_id: u64) -> Self {
         Self {
             fleet,
             checkpoint: config.checkpoint,
             chain: ChainId(eip155_id),
             state: Mutex::default(),
-            told: parking_lot::Mutex::default(),
+            passed_over: AtomicUsize::default(),
         }
     }
 
-    /// Checks that the block is proven final.
+    /// Goes on to prove a newer block, while nodes call `told` final, if that is due.
     ///
     /// # Errors
-    /// The reason why not, or not yet.
-    pub(super) async fn bear_out(&self, block: BlockId) -> Result<(), NotProven> {
-        let judged = self.ask_for(block).await;
-        let objection = judged.as_ref().err().cloned();
-        let before = std::mem::replace(&mut self.told.lock().objection, objection.clone());
-        if let Some(why @ NotProven::Below(NotBelow::Another { .. })) = objection
-            && before.as_ref() != Some(&why)
-        {
-            error!("nothing is decided by a block: {why}");
-        }
-        judged
-    }
-
-    /// The same of a block by which nothing is decided.
-    pub(super) async fn ask_for(&self, block: BlockId) -> Result<(), NotProven> {
+    /// The reason why none is proven, or not yet.
+    pub(crate) async fn go_on(&self, told: u64, need: Need) -> Result<Progress, NotProven> {
         let mut state = self.state.lock().await;
-        let newest = self.newest_for(&mut state, block.number, Need::Awaited).await?;
-        Ok(state.proven.judge(&self.fleet, newest, block).await?)
-    }
-
-    /// Returns the newest block that is proven final; goes on to prove a newer one if it is lower than `wanted`.
-    async fn newest_for(
-        &self,
-        state: &mut State,
-        wanted: u64,
-        need: Need,
-    ) -> Result<BlockId, NotProven> {
-        let known = self.told.lock().newest.map(|(newest, _)| newest);
         let again = match need {
             Need::Awaited => AGAIN,
             // A run that was begun is brought to its end.
             Need::Idle if state.run.is_some() => AGAIN,
+            Need::Idle if state.is_behind(told) => AGAIN,
             Need::Idle => IDLE,
         };
-        let is_due = state.asked.is_none_or(|asked| asked.elapsed() >= again);
-        match known {
-            Some(newest) if newest.number >= wanted || !is_due => return Ok(newest),
-            None if !is_due => {
-                let last = self.told.lock().objection.clone();
-                return Err(last.unwrap_or(NotProven::Untold(Wanted::Pinned(self.checkpoint))));
-            }
-            Some(_) | None => {}
+        if state.asked.is_some_and(|asked| asked.elapsed() < again) {
+            return Ok(Progress::NotDue);
         }
         state.asked = Some(Instant::now());
-        match (self.advance(state, wanted).await, known) {
-            (Ok(block), _) => {
-                let newest = self.take(state, &block)?;
-                Ok(newest)
-            }
-            (Err(NotProven::Short { .. }), Some(newest)) => Ok(newest),
-            (Err(why), _) => Err(why),
+        let advanced = self.advance(&mut state, told).await;
+        if let Err(NotProven::Unproven { .. }) = advanced {
+            self.passed_over.fetch_add(1, Ordering::Relaxed);
         }
+        Ok(Progress::Proven(Self::take(&mut state, &advanced?)))
     }
 
     /// Goes on with the run that is under way, as far as headers are there, or begins one.
-    async fn advance(&self, state: &mut State, wanted: u64) -> Result<FinalBlock, NotProven> {
-        let following = match state.following.take() {
-            Some(following) => following,
-            None => self.begin().await?,
-        };
-        let following = state.following.insert(following);
-        let (number, mut run) = if let Some(run) = state.run.take() {
-            run
-        } else {
-            self.run_up_to(following, wanted).await?
+    async fn advance(&self, state: &mut State, told: u64) -> Result<FinalBlock, NotProven> {
+        if state.following.is_none() {
+            state.following = Some(self.begin().await?);
+        }
+        let wanted = state.next_list(told).unwrap_or(told);
+        let Some(list) = &state.following else { return Err(NotProven::Untold(Wanted::At(told))) };
+        let usual = u64::try_from(list.validators().usual_run()).unwrap_or(u64::MAX);
+        let (number, mut run) = match state.run.take() {
+            Some(run) => run,
+            None => self.begin_run(list, wanted).await?,
         };
         match self.read_on(&mut run).await? {
             Standing::Final(block) => Ok(*block),
             Standing::Short { sealers, needed } => {
                 let blocks = run.wanted().saturating_sub(number);
-                let usual = u64::try_from(following.validators().usual_run()).unwrap_or(u64::MAX);
                 state.run = Some((number, run));
                 Err(if blocks > usual.saturating_mul(2) {
                     NotProven::Overdue { number, sealers, needed, blocks }
@@ -198,10 +183,8 @@ impl SealProof {
         }
     }
 
-    /// Begins a run: for the epoch header below `wanted`, if that is newer than the list, else for `wanted`.
-    async fn run_up_to(&self, list: &Following, wanted: u64) -> Result<(u64, Run), NotProven> {
-        let epoch = wanted.div_euclid(EPOCH).saturating_mul(EPOCH);
-        let number = if epoch > list.since() { epoch } else { wanted };
+    /// Begins a run for the block at this height.
+    async fn begin_run(&self, list: &Following, number: u64) -> Result<(u64, Run), NotProven> {
         let first = self.header(Wanted::At(number)).await?;
         let mut run = list.prove(first.id());
         read(&mut run, number, &first)?;
@@ -237,27 +220,25 @@ impl SealProof {
         Ok(run.standing())
     }
 
-    /// Takes a block that was proven final for the newest one, and the list of validators that it tells.
-    fn take(&self, state: &mut State, block: &FinalBlock) -> Result<BlockId, NotProven> {
-        let (id, fields) = (block.id(), block.header().header().fields());
-        if let Some(following) = &mut state.following
-            && id.number > following.since()
+    /// Takes the list of validators that a final block tells, if it is the first of an epoch.
+    fn take(state: &mut State, block: &FinalBlock) -> ProvenFinal {
+        let (id, time) = (block.id(), block.header().header().fields().timestamp);
+        if let Some(list) = &mut state.following
+            && id.number > list.since()
             && id.number.is_multiple_of(EPOCH)
+            && let Err(why) = list.step(block)
         {
-            let stepped = following.step(block);
-            let wanted = Wanted::At(id.number);
-            stepped.map_err(|why| NotProven::Unproven { wanted, why })?;
+            warn!(block = id.number, %why, "the block tells no validators: those before it are kept");
+            state.listless = Some(id.number);
         }
-        let newest = NewestFinal { number: id.number, time: fields.timestamp };
-        self.told.lock().newest = Some((id, newest));
-        Ok(id)
+        ProvenFinal { block: id, time }
     }
 
     /// Returns the header from the first node that tells one that its beneficiary sealed. No node is convicted by a seal:
     /// a fork may seal something else.
     async fn header(&self, wanted: Wanted) -> Result<SealedHeader, NotProven> {
         let mut failed = NotProven::Untold(wanted);
-        for id in self.fleet.fit() {
+        for id in self.in_turn() {
             let rpc = self.fleet.only(id);
             let told: Result<Box<RawValue>, _> = match wanted {
                 Wanted::Pinned(hash) => node::header_told(rpc, hash).await,
@@ -276,39 +257,14 @@ impl SealProof {
         Err(failed)
     }
 
-    /// Returns the proof as people see it: beside the witnesses.
-    pub(super) fn view(&self) -> NodeView {
-        let newest = self.told.lock().newest;
-        NodeView {
-            label: "seals of validators".to_owned(),
-            provider: "validators".to_owned(),
-            state: if newest.is_some() { NodeState::Alive } else { NodeState::Unverified },
-            head: newest.map(|(newest, _)| newest.number),
-            send_only: false,
-            reproach: None,
-        }
-    }
-
-    /// Returns the newest block that is proven final; block 0 before one is.
-    pub(super) fn newest(&self) -> NewestFinal {
-        self.told.lock().newest.map_or_else(NewestFinal::default, |(_, newest)| newest)
-    }
-
-    /// Goes on to prove a newer one, while nodes call `told` final, if that is due.
-    pub(super) async fn ask_for_newest(&self, told: u64, need: Need) {
-        let found = self.newest_for(&mut *self.state.lock().await, told, need).await;
-        let mut told = self.told.lock();
-        match (found, &told.objection) {
-            (Err(why), _) => told.objection = Some(why),
-            // The next look at a block tells anew why that is not proven.
-            (Ok(_), None | Some(NotProven::Below(_))) => {}
-            (Ok(_), Some(_)) => told.objection = None,
-        }
-    }
-
-    /// Returns why the last block that was to decide something is not proven; none if it is.
-    pub(super) fn objection(&self) -> Option<String> {
-        self.told.lock().objection.as_ref().map(ToString::to_string)
+    /// Returns the nodes in the order in which they are asked. A validator's node can show a branch of its own, and each
+    /// other node then another one: the next run begins at the next node.
+    fn in_turn(&self) -> Vec<NodeId> {
+        let mut nodes = self.fleet.fit();
+        let passed_over = self.passed_over.load(Ordering::Relaxed);
+        let first = passed_over.checked_rem(nodes.len()).unwrap_or_default();
+        nodes.rotate_left(first);
+        nodes
     }
 }
 
@@ -326,4 +282,42 @@ impl Wanted {
 fn read(run: &mut Run, number: u64, header: &SealedHeader) -> Result<Standing, NotProven> {
     let wanted = Wanted::At(number);
     run.read(header).map_err(|why| NotProven::Unproven { wanted, why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy::primitives::Address;
+    use parlia::validators::ValidatorList;
+
+    fn since(number: u64) -> State {
+        let validators = ValidatorList::new(1, [Address::repeat_byte(7)]).unwrap();
+        let following = Some(Following::trusting(validators, number));
+        State { following, ..State::default() }
+    }
+
+    #[test]
+    fn an_old_list_leads_to_the_newest_by_strides_and_then_nothing_is_behind() {
+        let mut state = since(1_000_000);
+        let told = 1_100_777;
+        let mut strides = vec![];
+        while let Some(next) = state.next_list(told) {
+            assert!(state.is_behind(told));
+            strides.push(next);
+            state = since(next);
+        }
+        assert_eq!(strides, [1_048_000, 1_096_000, 1_100_000]);
+        assert!(!state.is_behind(told));
+        // An epoch or two come to be behind while nothing waits for a block.
+        assert_eq!(state.next_list(1_102_999), Some(1_102_000));
+        assert!(!state.is_behind(1_102_999));
+        assert!(State::default().is_behind(told), "the pinned list was not read yet");
+    }
+
+    #[test]
+    fn a_header_without_a_list_is_not_asked_for_again() {
+        let state = State { listless: Some(1_001_000), ..since(1_000_000) };
+        assert_eq!(state.next_list(1_001_500), None);
+        assert_eq!(state.next_list(1_002_500), Some(1_002_000));
+    }
 }

@@ -20,7 +20,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The witnesses of a chain.
 #[derive(Debug)]
-pub(super) struct Witnesses {
+pub(crate) struct Witnesses {
     fleet: Fleet<JsonRpc>,
     /// The number of endpoints that are configured.
     count: usize,
@@ -40,7 +40,7 @@ struct Memory {
 
 /// Why a block is not borne out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotBorneOut {
+pub(crate) enum NotBorneOut {
     /// A witness holds another block of that height.
     #[error("the witness {witness} holds block {number} as {held}, and nodes as {told}")]
     Denied {
@@ -62,16 +62,16 @@ pub(super) enum NotBorneOut {
 
 /// The newest block that those call final who bear out final blocks beside the nodes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct NewestFinal {
+pub struct NewestFinal {
     /// Its height.
-    pub(super) number: u64,
+    pub number: u64,
     /// Its time, Unix seconds.
-    pub(super) time: u64,
+    pub time: u64,
 }
 
 /// The need of a newer final block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
+pub enum Need {
     /// A transaction waits for one.
     Awaited,
     /// Nothing waits for one.
@@ -90,7 +90,7 @@ enum Word {
 
 impl Witnesses {
     /// Nothing was asked yet. None without endpoints.
-    pub(super) fn of(fleet: Fleet<JsonRpc>, count: usize, finality: Finality) -> Option<Self> {
+    pub(crate) fn of(fleet: Fleet<JsonRpc>, count: usize, finality: Finality) -> Option<Self> {
         (count > 0).then(|| Self { fleet, count, finality, memory: Mutex::default() })
     }
 
@@ -103,7 +103,7 @@ impl Witnesses {
     ///
     /// # Errors
     /// The reason, as it was last heard.
-    pub(super) async fn bear_out(&self, block: BlockId) -> Result<(), NotBorneOut> {
+    pub(crate) async fn bear_out(&self, block: BlockId) -> Result<(), NotBorneOut> {
         if let Some(word) = self.heard(block) {
             return word;
         }
@@ -118,7 +118,7 @@ impl Witnesses {
     }
 
     /// The same, asked now, of a block by which nothing is decided.
-    pub(super) async fn ask(&self, block: BlockId) -> Result<(), NotBorneOut> {
+    pub(crate) async fn ask(&self, block: BlockId) -> Result<(), NotBorneOut> {
         let told = self.fleet.survey(|id| self.word_on(id, block)).await;
         let words: Vec<(NodeId, Word)> =
             told.into_iter().map(|(id, word)| (id, word.unwrap_or(Word::Untold))).collect();
@@ -169,12 +169,12 @@ impl Witnesses {
     }
 
     /// Returns the newest block that more than half of the witnesses call final, as it was last told; block 0 before.
-    pub(super) fn newest(&self) -> NewestFinal {
+    pub(crate) fn newest(&self) -> NewestFinal {
         self.memory.lock().newest.map_or_else(NewestFinal::default, |(_, newest)| newest)
     }
 
     /// Asks for that block, unless it was asked for just now.
-    pub(super) async fn ask_for_newest(&self) {
+    pub(crate) async fn ask_for_newest(&self) {
         let last = self.memory.lock().newest;
         if last.is_some_and(|(asked, _)| asked.elapsed() < ASK_AGAIN) {
             return;
@@ -214,12 +214,12 @@ impl Witnesses {
     }
 
     /// Returns the witnesses as people see them.
-    pub(super) fn views(&self) -> Vec<NodeView> {
+    pub(crate) fn views(&self) -> Vec<NodeView> {
         self.fleet.views()
     }
 
     /// Returns why the last block that was to decide something is not borne out; none if it is.
-    pub(super) fn objection(&self) -> Option<String> {
+    pub(crate) fn objection(&self) -> Option<String> {
         let memory = self.memory.lock();
         let last = memory.words.values().max_by_key(|(heard, _)| *heard);
         let last = last.and_then(|(_, word)| word.as_ref().err());

@@ -1,12 +1,7 @@
-//! Final blocks of Ethereum, proven: the sync committees sign them from a pinned block on, and the headers between lead
-//! from the newest one down to the block in question.
+//! Final blocks of Ethereum: its sync committees sign them, and are followed from a pinned block on.
 
-use super::proven_blocks::{NotBelow, ProvenBlocks};
-use super::witnesses::NewestFinal;
-use ::node::{
-    Dial, Exchange, Fleet, JsonRpc, NoReply, NodeView, State as NodeState, Target, Undialable,
-    decode,
-};
+use crate::progress::{Progress, ProvenFinal};
+use ::node::{Dial, Exchange, NoReply, Target, Undialable, decode};
 use alloy::primitives::B256;
 use beacon::answer::{Answer, Bootstrap, FinalityUpdate, Update};
 use beacon::client::{Advance, FinalBlock, LightClient};
@@ -20,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use tracing::{error, info};
+use tracing::info;
 
 /// The interval at which the node is asked for a newer final block: a slot.
 const AGAIN: Duration = Duration::from_secs(12);
@@ -31,9 +26,9 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The most updates that are asked for at once (`MAX_REQUEST_LIGHT_CLIENT_UPDATES` of the specification is 128).
 const UPDATES: u64 = 16;
 
-/// Why a block is not proven final.
+/// Why no newer block is proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotProven {
+pub(crate) enum NotProven {
     /// The beacon node did not answer.
     #[error("the beacon node did not answer {question}: {why}")]
     Silent { question: &'static str, why: String },
@@ -43,14 +38,18 @@ pub(super) enum NotProven {
     /// The answer was signed in a slot that is yet to come.
     #[error("the beacon node tells of a slot that is yet to come")]
     Future,
-    /// The newest block that the committees signed does not stand on the block.
-    #[error(transparent)]
-    Below(#[from] NotBelow),
 }
 
-/// The proof of final blocks.
+impl NotProven {
+    /// Returns true if the node did not answer.
+    pub(crate) fn is_silence(&self) -> bool {
+        matches!(self, Self::Silent { .. })
+    }
+}
+
+/// The sync committees of a network, and the way to their signatures.
 #[derive(Debug)]
-pub(super) struct BeaconProof {
+pub(crate) struct Committees {
     exchange: Arc<dyn Exchange>,
     host: String,
     network: Network,
@@ -58,26 +57,17 @@ pub(super) struct BeaconProof {
     clock: Clock,
     tolerance: Duration,
     state: Mutex<State>,
-    /// The last finding, for people.
-    told: parking_lot::Mutex<Told>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     client: Option<LightClient>,
     asked: Option<Instant>,
-    proven: ProvenBlocks,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Told {
-    newest: Option<FinalBlock>,
-    objection: Option<NotProven>,
-}
-
-impl BeaconProof {
+impl Committees {
     /// Nothing was asked yet.
-    pub(super) fn of(
+    pub(crate) fn of(
         dial: &dyn Dial,
         config: &BeaconConfig,
         clock: Clock,
@@ -97,53 +87,22 @@ impl BeaconProof {
             clock,
             tolerance,
             state: Mutex::default(),
-            told: parking_lot::Mutex::default(),
         })
     }
 
-    /// Checks that the block is proven final.
+    /// Returns the host of the beacon node.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Asks for the newest final block, unless that was done just now.
     ///
     /// # Errors
-    /// The reason why not, or not yet.
-    pub(super) async fn bear_out(
-        &self,
-        fleet: &Fleet<JsonRpc>,
-        block: BlockId,
-    ) -> Result<(), NotProven> {
-        let judged = self.ask_for(fleet, block).await;
-        let objection = judged.as_ref().err().cloned();
-        let before = std::mem::replace(&mut self.told.lock().objection, objection.clone());
-        if let Some(why @ NotProven::Below(NotBelow::Another { .. })) = objection
-            && before.as_ref() != Some(&why)
-        {
-            error!("nothing is decided by a block: {why}");
-        }
-        judged
-    }
-
-    /// The same of a block by which nothing is decided.
-    pub(super) async fn ask_for(
-        &self,
-        fleet: &Fleet<JsonRpc>,
-        block: BlockId,
-    ) -> Result<(), NotProven> {
+    /// The reason why none is proven.
+    pub(crate) async fn go_on(&self) -> Result<Progress, NotProven> {
         let mut state = self.state.lock().await;
-        let FinalBlock { number, hash, .. } = self.newest_for(&mut state, block.number).await?;
-        Ok(state.proven.judge(fleet, BlockId { number, hash }, block).await?)
-    }
-
-    /// Returns the newest block that is proven final; asks for a newer one if it is lower than `wanted`.
-    async fn newest_for(&self, state: &mut State, wanted: u64) -> Result<FinalBlock, NotProven> {
-        let known = state.client.as_ref().map(LightClient::newest);
-        let is_due = state.asked.is_none_or(|asked| asked.elapsed() >= AGAIN);
-        match known {
-            Some(newest) if newest.number >= wanted || !is_due => return Ok(newest),
-            None if !is_due => {
-                let (question, why) = ("light client bootstrap", "asked just now".to_owned());
-                let last = self.told.lock().objection.clone();
-                return Err(last.unwrap_or(NotProven::Silent { question, why }));
-            }
-            Some(_) | None => {}
+        if state.asked.is_some_and(|asked| asked.elapsed() < AGAIN) {
+            return Ok(Progress::NotDue);
         }
         state.asked = Some(Instant::now());
         let client = match state.client.take() {
@@ -152,9 +111,8 @@ impl BeaconProof {
         };
         let client = state.client.insert(client);
         self.advance(client).await?;
-        let newest = self.finalized(client).await?;
-        self.told.lock().newest = Some(newest);
-        Ok(newest)
+        let FinalBlock { number, hash, timestamp: time, .. } = self.finalized(client).await?;
+        Ok(Progress::Proven(ProvenFinal { block: BlockId { number, hash }, time }))
     }
 
     async fn begin(&self) -> Result<LightClient, NotProven> {
@@ -218,52 +176,5 @@ impl BeaconProof {
             return Err(silent(format!("HTTP {}", reply.status)));
         }
         decode(&reply.body).map_err(|_| silent("not in the form of the beacon REST API".to_owned()))
-    }
-
-    /// Returns the proof as people see it: beside the witnesses.
-    pub(super) fn view(&self) -> NodeView {
-        let Told { newest, objection } = self.told.lock().clone();
-        let state = match (&newest, &objection) {
-            (_, Some(NotProven::Silent { .. })) => NodeState::Silent,
-            (None, _) => NodeState::Unverified,
-            (Some(_), _) => NodeState::Alive,
-        };
-        NodeView {
-            label: format!("beacon {}", self.host),
-            provider: "sync committees".to_owned(),
-            state,
-            head: newest.map(|newest| newest.number),
-            send_only: false,
-            reproach: None,
-        }
-    }
-
-    /// Returns the newest block that is proven final; block 0 before one is.
-    pub(super) fn newest(&self) -> NewestFinal {
-        let newest = self.told.lock().newest;
-        newest.map_or_else(NewestFinal::default, |newest| NewestFinal {
-            number: newest.number,
-            time: newest.timestamp,
-        })
-    }
-
-    /// Asks for a newer one, while nodes call `told` final, if it was not asked for just now.
-    pub(super) async fn ask_for_newest(&self, told: u64) {
-        let found = self.newest_for(&mut *self.state.lock().await, told).await;
-        let mut told = self.told.lock();
-        match (found, &told.objection) {
-            (Err(why), _) => told.objection = Some(why),
-            // The node answers again; the next look at a block tells anew why that is not proven.
-            (
-                Ok(_),
-                Some(NotProven::Silent { .. } | NotProven::Unproven { .. } | NotProven::Future),
-            ) => told.objection = None,
-            (Ok(_), None | Some(NotProven::Below(_))) => {}
-        }
-    }
-
-    /// Returns why the last block that was to decide something is not proven; none if it is.
-    pub(super) fn objection(&self) -> Option<String> {
-        self.told.lock().objection.as_ref().map(ToString::to_string)
     }
 }

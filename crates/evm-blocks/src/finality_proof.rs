@@ -1,0 +1,154 @@
+//! The proof of final blocks by those who make the chain, where one is configured: by Ethereum's sync committees or by the
+//! validators of BNB Smart Chain.
+
+use crate::committees::{self, Committees};
+use crate::progress::{Progress, ProvenFinal};
+use crate::proven_blocks::{NotBelow, ProvenBlocks};
+use crate::seals::{self, Seals};
+use crate::witnesses::{Need, NewestFinal};
+use ::node::{Fleet, JsonRpc, NodeView, State as NodeState};
+use evm_proofs::block_id::BlockId;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::sync::Mutex as Turn;
+use tracing::error;
+
+/// The proof of final blocks.
+#[derive(Debug)]
+pub(crate) struct FinalityProof {
+    by: By,
+    fleet: Arc<Fleet<JsonRpc>>,
+    /// The blocks below the newest one that is proven.
+    below: Turn<ProvenBlocks>,
+    finding: Mutex<Finding>,
+}
+
+/// Those who prove.
+#[derive(Debug)]
+pub(crate) enum By {
+    /// Sync committees sign final blocks.
+    Committees(Box<Committees>),
+    /// Validators seal on top of final blocks.
+    Seals(Box<Seals>),
+}
+
+#[derive(Debug, Default)]
+struct Finding {
+    newest: Option<ProvenFinal>,
+    /// Why the last block in question is not proven.
+    objection: Option<NotProven>,
+}
+
+/// Why a block is not proven final.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum NotProven {
+    #[error(transparent)]
+    Committees(committees::NotProven),
+    #[error(transparent)]
+    Seals(seals::NotProven),
+    /// The newest block that is proven does not stand on the block.
+    #[error(transparent)]
+    Below(NotBelow),
+}
+
+impl FinalityProof {
+    /// Nothing was asked yet. The headers between come from the nodes of `fleet`.
+    pub(crate) fn of(fleet: Arc<Fleet<JsonRpc>>, by: By) -> Self {
+        Self { by, fleet, below: Turn::default(), finding: Mutex::default() }
+    }
+
+    /// Returns true if the block, by which something is to be decided, is proven final. No newer block is proven for it:
+    /// [`Self::ask_for_newest`] does that, and nothing is called final above the newest one.
+    pub(crate) async fn bears_out(&self, block: BlockId) -> bool {
+        let objection = self.judge(block).await.err();
+        let before = std::mem::replace(&mut self.finding.lock().objection, objection.clone());
+        if let Some(why @ NotProven::Below(NotBelow::Another { .. })) = &objection
+            && before.as_ref() != Some(why)
+        {
+            error!("nothing is decided by a block: {why}");
+        }
+        objection.is_none()
+    }
+
+    /// The same of a block by which nothing is decided.
+    pub(crate) async fn has_proven(&self, block: BlockId) -> bool {
+        self.judge(block).await.is_ok()
+    }
+
+    async fn judge(&self, block: BlockId) -> Result<(), NotProven> {
+        let newest = {
+            let finding = self.finding.lock();
+            let early = NotBelow::Early { number: block.number, newest: 0 };
+            let none = || finding.objection.clone().unwrap_or(NotProven::Below(early));
+            finding.newest.ok_or_else(none)?.block
+        };
+        let mut below = self.below.lock().await;
+        below.judge(&self.fleet, newest, block).await.map_err(NotProven::Below)
+    }
+
+    /// Goes on to prove a newer block, while nodes call `told` final, if that is due.
+    pub(crate) async fn ask_for_newest(&self, told: u64, need: Need) {
+        let known = self.finding.lock().newest.map(|newest| newest.block.number);
+        if known.is_some_and(|known| known >= told) {
+            return;
+        }
+        let progress = match &self.by {
+            By::Committees(committees) => committees.go_on().await.map_err(NotProven::Committees),
+            By::Seals(seals) => seals.go_on(told, need).await.map_err(NotProven::Seals),
+        };
+        let mut finding = self.finding.lock();
+        match progress {
+            Ok(Progress::NotDue) => return,
+            Ok(Progress::Proven(newest)) => finding.newest = Some(newest),
+            // A run that goes on is an objection only while nothing is proven at all.
+            Err(NotProven::Seals(seals::NotProven::Short { .. })) if finding.newest.is_some() => {}
+            Err(why) => {
+                finding.objection = Some(why);
+                return;
+            }
+        }
+        // Answers came. The next look at a block tells anew why that is not proven.
+        if !matches!(finding.objection, Some(NotProven::Below(_))) {
+            finding.objection = None;
+        }
+    }
+
+    /// Returns the newest block that is proven final; block 0 before one is.
+    pub(crate) fn newest(&self) -> NewestFinal {
+        let newest = self.finding.lock().newest;
+        newest.map_or_else(NewestFinal::default, |ProvenFinal { block, time }| NewestFinal {
+            number: block.number,
+            time,
+        })
+    }
+
+    /// Returns the proof as people see it: beside the witnesses.
+    pub(crate) fn view(&self) -> NodeView {
+        let Finding { newest, objection } = &*self.finding.lock();
+        let silent = committees::NotProven::is_silence;
+        let state = match (newest, objection) {
+            (_, Some(NotProven::Committees(why))) if silent(why) => NodeState::Silent,
+            (None, _) => NodeState::Unverified,
+            (Some(_), _) => NodeState::Alive,
+        };
+        let (label, provider) = match &self.by {
+            By::Committees(committees) => {
+                (format!("beacon {}", committees.host()), "sync committees")
+            }
+            By::Seals(_) => ("seals of validators".to_owned(), "validators"),
+        };
+        NodeView {
+            label,
+            provider: provider.to_owned(),
+            state,
+            head: newest.map(|newest| newest.block.number),
+            send_only: false,
+            reproach: None,
+        }
+    }
+
+    /// Returns why the last block that was to decide something is not proven; none if it is.
+    pub(crate) fn objection(&self) -> Option<String> {
+        self.finding.lock().objection.as_ref().map(ToString::to_string)
+    }
+}
