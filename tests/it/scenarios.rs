@@ -56,6 +56,7 @@ mod other_makes;
 mod policy;
 mod procedures;
 mod profiles;
+mod proven_nonces;
 mod proven_records;
 mod pruned;
 mod races;

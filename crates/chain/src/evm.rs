@@ -25,6 +25,7 @@ mod node_look;
 mod nonces;
 mod on_record;
 mod outcomes;
+mod proven_nonce;
 mod reader;
 mod reads;
 mod runs;

@@ -317,6 +317,15 @@ pub async fn receipt_told(rpc: EvmAsker<'_>, hash: B256) -> Result<Box<RawValue>
     rpc.ask("eth_getTransactionReceipt", json!([hash])).await
 }
 
+/// An account at a block, with the nodes of the state's trie that lead to it, as the node tells them.
+pub async fn account_told(
+    rpc: EvmAsker<'_>,
+    who: Address,
+    block: u64,
+) -> Result<Box<RawValue>, AskError> {
+    rpc.ask("eth_getProof", json!([who, [], quantity(block)])).await
+}
+
 /// Runs a call at one view, and returns its answer.
 pub async fn call(view: &View<'_>, call: Call<'_>) -> Result<Bytes, AskError> {
     view.rpc.ask(ETH_CALL, json!([call.json(), view.block])).await

@@ -14,6 +14,7 @@ use alloy::rpc::types::TransactionRequest;
 use serde_json::{Value, json};
 
 const NONCE: &str = "eth_getTransactionCount";
+const PROOF: &str = "eth_getProof";
 
 /// Blocks are made on request, and every node has only the state of its newest block.
 async fn town_of(nodes: usize) -> (Town, Vec<Proxy>) {
@@ -25,7 +26,9 @@ async fn town_of(nodes: usize) -> (Town, Vec<Proxy>) {
 
 fn forget(proxies: &[Proxy]) {
     for proxy in proxies {
-        proxy.fault(NONCE, Act::Forget);
+        for method in [NONCE, PROOF] {
+            proxy.fault(method, Act::Forget);
+        }
     }
 }
 
@@ -125,7 +128,9 @@ async fn an_installation_that_has_never_billed_may_begin_anew_instead() {
     town.installation.edit("clock_tolerance = \"36500d\"", "clock_tolerance = \"5m\"");
     // Nobody tells the first process of the account, so it writes nothing down.
     proxies[0].heal();
-    proxies[0].fault(NONCE, Act::Refuse("no"));
+    for method in [NONCE, PROOF] {
+        proxies[0].fault(method, Act::Refuse("no"));
+    }
     town.signer().await.terminate().await;
     proxies[0].heal();
     forget(&proxies);

@@ -341,7 +341,9 @@ fn number(text: &Value) -> Option<u64> {
 }
 
 async fn is_of_an_older_block(shared: &Shared, asked: &Question, question: &Value) -> bool {
-    let Some(block) = number(&question["params"][1]) else { return false };
+    // The block that a question is about stands last.
+    let last = question["params"].as_array().and_then(|params| params.last());
+    let Some(block) = last.and_then(number) else { return false };
     let newest = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber"});
     let (url, headers) = (asked.url.clone(), asked.headers.clone());
     let asked = Question { url, headers, body: newest.to_string().into() };

@@ -5,6 +5,7 @@ use super::head::EvmHead;
 use super::milestones::MilestoneCounts;
 use super::node_look::{EvmLook, no_block};
 use super::nonces::Nonces;
+use super::proven_nonce::ProvenNonces;
 use crate::{ChainError, HeadExtent};
 use ::node::{NodeId, NonceSeen, reached_by, refuted};
 use config::Finality;
@@ -24,6 +25,7 @@ pub(super) struct FinalNonce {
 pub(super) struct FinalState {
     access: Access,
     nonces: Nonces,
+    proven: ProvenNonces,
     milestones: MilestoneCounts,
 }
 
@@ -31,7 +33,8 @@ impl FinalState {
     /// Nothing was asked yet.
     pub(super) fn of(access: Access) -> Self {
         let nonces = Nonces { access: access.clone() };
-        Self { nonces, milestones: MilestoneCounts::of(access.clone()), access }
+        let proven = ProvenNonces::of(access.clone());
+        Self { nonces, proven, milestones: MilestoneCounts::of(access.clone()), access }
     }
 
     /// The highest nonce that anybody tells of, unless two others that have seen as many blocks
@@ -111,9 +114,9 @@ impl FinalState {
         reached_by(told, self.access.fleet.needed()).unwrap_or_default().max(known)
     }
 
-    /// Returns the nonce at the final block that as many nodes bear out as have to agree, asked by number: a node
-    /// that lags behind then errs instead of answering from the past. A node that has dropped the state of that
-    /// block tells what it counted at an earlier final one ([`MilestoneCounts`]). A nonce that was final once stays so;
+    /// Returns the nonce at the final block: the one that a node proves, or else the one that as many nodes bear out as
+    /// have to agree, asked by number: a node that lags behind then errs instead of answering from the past. A node that
+    /// has dropped the state of that block tells what it counted at an earlier final one ([`MilestoneCounts`]). A nonce that was final once stays so;
     /// where too few answer, no new nonce is final.
     /// Nothing is asked where `mined`, the highest that enough nodes tell of the newest block, is what was final
     /// before: the nonce cannot be less at a block between the two, nor more.
@@ -122,6 +125,7 @@ impl FinalState {
     pub(super) async fn finalized_nonce(
         &self,
         final_block: u64,
+        looks: &[(NodeId, EvmLook)],
         mined: Option<u64>,
         before: Option<&EvmHead>,
     ) -> Result<FinalNonce, ChainError> {
@@ -132,6 +136,9 @@ impl FinalState {
         }
         if known_at.is_some() && mined == Some(known) {
             return Ok(FinalNonce { nonce: known, known_at: Some(final_block) });
+        }
+        if let Some(nonce) = self.proven.at(final_block, looks).await {
+            return Ok(FinalNonce { nonce: nonce.max(known), known_at: Some(final_block) });
         }
         let (mut nonces, mut forgetful, mut failure) = (Vec::new(), Vec::new(), None);
         for (id, answer) in self.nonces.at(&node::quantity(final_block)).await {

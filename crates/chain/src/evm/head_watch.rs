@@ -116,7 +116,7 @@ impl HeadWatch {
         final_chain.follow(final_block).await.map_err(Unready::Rewritten)?;
         let told = (looks.len() >= fleet.needed()).then_some(mined);
         let (FinalNonce { nonce: finalized, known_at }, final_time) =
-            tokio::try_join!(is.finalized_nonce(final_block, told, before), async {
+            tokio::try_join!(is.finalized_nonce(final_block, &looks, told, before), async {
                 Ok(is.final_time(&looks, final_block, before, extent).await)
             },)?;
         let nonces = NonceView { mined: mined.max(finalized), finalized };
