@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, 
 use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url, redirect};
 use secrecy::ExposeSecret as _;
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -17,16 +17,33 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time that an unused connection is kept. Shorter than the idle timeouts of usual proxies (60 s).
 const IDLE: Duration = Duration::from_secs(45);
 
-/// Dials over HTTP: straight, unless it was told otherwise.
-#[derive(Clone, Copy, Debug, Default)]
+/// Dials over HTTP: straight, unless it was told otherwise. Clones are the same.
+#[derive(Clone, Debug, Default)]
 pub struct Http {
     environment_proxies: bool,
+    /// The client of all endpoints: each by itself would read the machine's authorities, and keep them.
+    client: Arc<OnceLock<Option<Client>>>,
 }
 
 impl Http {
     /// Dials as it is configured.
     pub fn new(config: OutboundConfig) -> Self {
-        Self { environment_proxies: config.environment_proxies }
+        Self { environment_proxies: config.environment_proxies, client: Arc::default() }
+    }
+
+    fn client(&self) -> Result<Client, Undialable> {
+        let straight = |client: ClientBuilder| {
+            if self.environment_proxies { client } else { client.no_proxy() }
+        };
+        let new = || {
+            straight(Client::builder())
+                .connect_timeout(CONNECT_TIMEOUT)
+                .pool_idle_timeout(IDLE)
+                .redirect(redirect::Policy::none())
+                .build()
+                .ok()
+        };
+        self.client.get_or_init(new).clone().ok_or(Undialable::Client)
     }
 }
 
@@ -44,18 +61,8 @@ impl Dial for Http {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(shown.header), value);
         }
-        let straight = |client: ClientBuilder| {
-            if self.environment_proxies { client } else { client.no_proxy() }
-        };
-        let client = straight(Client::builder())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(target.timeout)
-            .pool_idle_timeout(IDLE)
-            .redirect(redirect::Policy::none())
-            .default_headers(headers)
-            .build()
-            .map_err(|_| Undialable::Client)?;
-        Ok(Arc::new(Pool { client, url }))
+        let (client, timeout) = (self.client()?, target.timeout);
+        Ok(Arc::new(Endpoint { client, url, headers, timeout }))
     }
 
     fn seed(&self) -> u64 {
@@ -66,17 +73,20 @@ impl Dial for Http {
     }
 }
 
-/// A connection pool to one endpoint; its connections are kept alive.
-struct Pool {
+/// One endpoint. Its connections are kept alive.
+struct Endpoint {
     client: Client,
     url: Url,
+    /// The headers of every request.
+    headers: HeaderMap,
+    timeout: Duration,
 }
 
 #[async_trait]
-impl Exchange for Pool {
+impl Exchange for Endpoint {
     async fn post(&self, path: &str, body: Vec<u8>) -> Result<Reply, NoReply> {
-        let request = self.client.post(self.below(path));
-        replied(request.header(CONTENT_TYPE, "application/json").body(body)).await
+        let request = self.client.post(self.below(path)).body(body);
+        self.replied(request.header(CONTENT_TYPE, "application/json")).await
     }
 
     async fn get(&self, path: &str, query: &[(&str, u64)]) -> Result<Reply, NoReply> {
@@ -84,19 +94,20 @@ impl Exchange for Pool {
         for (name, value) in query {
             url.query_pairs_mut().append_pair(name, &value.to_string());
         }
-        replied(self.client.get(url).header(ACCEPT, "application/json")).await
+        self.replied(self.client.get(url).header(ACCEPT, "application/json")).await
     }
 }
 
-/// Sends a request, and reads what comes back.
-async fn replied(request: RequestBuilder) -> Result<Reply, NoReply> {
-    let response = request.send().await.map_err(|error| NoReply::of(&error))?;
-    let status = response.status().as_u16();
-    let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
-    Ok(Reply { status, retry_after, body: read_body(response).await? })
-}
+impl Endpoint {
+    /// Sends a request, and reads the answer.
+    async fn replied(&self, request: RequestBuilder) -> Result<Reply, NoReply> {
+        let request = request.timeout(self.timeout).headers(self.headers.clone());
+        let response = request.send().await.map_err(|error| NoReply::of(&error))?;
+        let status = response.status().as_u16();
+        let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
+        Ok(Reply { status, retry_after, body: read_body(response).await? })
+    }
 
-impl Pool {
     fn below(&self, path: &str) -> Url {
         let mut url = self.url.clone();
         if !path.is_empty()
@@ -108,9 +119,9 @@ impl Pool {
     }
 }
 
-impl fmt::Debug for Pool {
+impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").field("host", &self.url.host_str()).finish_non_exhaustive()
+        f.debug_struct("Endpoint").field("host", &self.url.host_str()).finish_non_exhaustive()
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) use methods::{ANYTHING, BLOCK, LOOK, OUTCOME, READER, SEND, SIMULATE}
 use self::methods::{NEWEST, fits};
 use super::contracts::Subscriber;
 use super::patience::PATIENCE;
+use super::plain::client;
 use alloy::primitives::{Bytes as Raw, keccak256};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, StatusCode};
@@ -96,7 +97,7 @@ impl Proxy {
             faults: watch::Sender::new(vec![]),
             asked: Mutex::default(),
             strikes: watch::Sender::new(0),
-            client: reqwest::Client::new(),
+            client: client(),
         });
         let url = door(&shared, target).await;
         Self { shared, url }

@@ -5,6 +5,7 @@
 mod made;
 
 use super::anvil::Rpc;
+use super::plain::client;
 use alloy::consensus::Header;
 use alloy::primitives::{B256, Bytes};
 use axum::Router;
@@ -56,7 +57,7 @@ impl Sealed {
     pub(crate) async fn before(rpc: Rpc, target: &str) -> Self {
         let shared = Arc::new(Shared {
             rpc,
-            client: reqwest::Client::new(),
+            client: client(),
             target: target.to_owned(),
             validators: made::validators(0..21),
             sealers: Mutex::new(0..21),

@@ -8,6 +8,7 @@ mod socket;
 mod waits;
 
 use super::patience::PATIENCE;
+use super::plain::client;
 pub(crate) use closing::Charged;
 use closing::Room;
 use database::Database;
@@ -222,7 +223,7 @@ fn launch(mut command: Command, path: &'static str) -> Result<Signer, String> {
         url: format!("http://{address}"),
         key: CALLER.to_owned(),
         secret: SECRET.to_owned(),
-        client: reqwest::Client::new(),
+        client: client(),
         path,
     };
     Ok(Signer { process, log, scheduler })
