@@ -25,6 +25,7 @@ mod world {
     pub(crate) mod anvil;
     pub(crate) mod contracts;
     pub(crate) mod patience;
+    pub(crate) mod plain;
     pub(crate) mod proxy;
     pub(crate) mod signer;
     pub(crate) mod town;
