@@ -14,8 +14,8 @@ pub struct EvmNodeFacts {
     /// The number of the signing account's transactions that nodes hold at once: one, when the account has
     /// delegated itself to a contract (EIP-7702). geth: core/txpool/legacypool, `checkDelegationLimit`.
     pub held_at_once: u64,
-    /// When it was asked.
-    pub checked: Instant,
+    /// The time up to which this is taken for granted.
+    pub until: Instant,
     /// The number of exchanges with the node that had broken by then.
     pub breaks: u64,
 }

@@ -90,6 +90,22 @@ async fn without_an_estimate_a_call_is_measured_by_running_it() {
     town.assert_paid(&[0, 1, 1, 0]).await;
 }
 
+/// Some nodes take minutes for an estimate: whoever waited for one before each look would never be ready.
+#[tokio::test]
+async fn a_node_that_answers_no_probe_in_time_is_used_without() {
+    let keys = "rpc_timeout = \"2s\"".to_owned();
+    let town = Town::with(Founding { chain_keys: keys, ..Founding::default() }).await;
+    for method in [READER, "eth_simulateV1"] {
+        town.proxy.fault(method, Act::Swallow);
+    }
+    town.proxy.fault("eth_estimateGas", Act::Swallow);
+    let signer = town.signer().await;
+    signer.ready().await;
+    let heard = signer.scheduler.insist(&json!(town.entries([0]))).await;
+    assert_eq!(town.settled(&signer, &heard.tx_hash()).await["state"], "charged");
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
 /// What the Signer would wait for in vain, `check` says before.
 #[tokio::test]
 async fn check_names_what_a_node_does_not_answer() {

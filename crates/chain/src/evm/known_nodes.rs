@@ -1,6 +1,7 @@
 //! The nodes' abilities, asked for now and then: contracts that are deployed, and ways to run a call.
 
 use super::access::Access;
+use super::simulate::Probe;
 use super::{reader, simulate};
 use crate::{CallFault, ChainError, Unanswered};
 use ::node::{NodeId, reached_by};
@@ -14,6 +15,9 @@ use tracing::warn;
 
 /// The time for which the abilities of a node are taken for granted, unless its connection breaks before.
 const RECHECK: Duration = Duration::from_mins(10);
+
+/// The same where the node was too slow to show one of them.
+const RECHECK_SLOW: Duration = Duration::from_secs(15);
 
 /// The first bytes of the code of an account that has delegated itself to a contract (EIP-7702).
 const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
@@ -66,25 +70,25 @@ impl KnownNodes {
         self.learnt.read().get(&id).map(|node| node.ways).unwrap_or_default()
     }
 
-    /// Asks what a node can do, at the first look, every ten minutes, and after a broken exchange.
+    /// Asks what a node can do: at the first look, every ten minutes, sooner where it was slow, and after a broken exchange.
     pub(super) async fn learn_when_due(&self, id: NodeId) -> Result<(), ChainError> {
         let known = self.learnt.read().get(&id).copied();
         let (rpc, breaks) = (self.access.fleet.only(id), self.access.fleet.breaks(id));
         let fresh = known.is_some_and(|known| {
-            known.contract && known.breaks == breaks && known.checked.elapsed() < RECHECK
+            known.contract && known.breaks == breaks && Instant::now() < known.until
         });
         if fresh {
             return Ok(());
         }
         let config = &self.access.config;
-        let checked = Instant::now();
+        let asked = Instant::now();
         let me = self.access.signer();
         let (contract, multicall, signer, simulates, reader) = tokio::try_join!(
             node::code(rpc, self.access.contract()),
             node::code(rpc, config.multicall),
             node::code(rpc, me),
-            simulate::works(rpc, me),
-            reader::works(rpc, me, config.gas_limit_cap),
+            simulate::probe(rpc, me),
+            reader::probe(rpc, me, config.gas_limit_cap),
         )?;
         let (contract, multicall) = (!contract.is_empty(), !multicall.is_empty());
         let held_at_once = if signer.starts_with(&DELEGATION) { 1 } else { u64::MAX };
@@ -96,8 +100,17 @@ impl KnownNodes {
             );
         }
         // Code that is there is part of the answer: nothing is put in its place.
-        let ways = Ways { simulates, reader: reader && signer.is_empty() };
-        let known = EvmNodeFacts { contract, multicall, ways, held_at_once, checked, breaks };
+        let ways = Ways {
+            simulates: simulates == Probe::Works,
+            reader: reader == Probe::Works && signer.is_empty(),
+        };
+        // A node that is too slow for one question is not asked again at each look.
+        let too_slow = [simulates, reader].into_iter().filter(|probe| *probe == Probe::TooSlow);
+        let too_slow = u64::try_from(too_slow.count()).unwrap_or_default();
+        let breaks = breaks.saturating_add(too_slow);
+        let until = asked.checked_add(if too_slow > 0 { RECHECK_SLOW } else { RECHECK });
+        let until = until.unwrap_or(asked);
+        let known = EvmNodeFacts { contract, multicall, ways, held_at_once, until, breaks };
         self.learnt.write().insert(id, known);
         Ok(())
     }

@@ -7,7 +7,7 @@
 //! whose funds are not short, and no call is taken to fail: that is asked again without the reader.
 
 use super::access::Access;
-use super::simulate::cannot;
+use super::simulate::Probe;
 use crate::ChainError;
 use crate::reads::{
     Answers, BillingRan, BillingRun, FundsReads, LookupReads, READER, Told, pack, unpack,
@@ -111,15 +111,20 @@ impl ReaderAsk<'_> {
     }
 }
 
-/// Returns true if the node lets the reader stand at the account's address, and if a transaction uses what is
-/// computed here besides what its call uses: some rollups count more. Only a node that could not be reached leaves
-/// the question open.
-pub(super) async fn works(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
-    let (stands, counts) = tokio::try_join!(stands(rpc, signer, most), counts(rpc, signer, most))?;
-    Ok(stands && counts)
+/// Probes that the node lets the reader stand at the account's address, and that a transaction uses what is computed here
+/// besides what its call uses: some rollups count more.
+pub(super) async fn probe(
+    rpc: EvmAsker<'_>,
+    signer: Address,
+    most: u64,
+) -> Result<Probe, AskError> {
+    match stands(rpc, signer, most).await? {
+        Probe::Works => counts(rpc, signer, most).await,
+        not @ (Probe::Fails | Probe::TooSlow) => Ok(not),
+    }
 }
 
-async fn stands(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
+async fn stands(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<Probe, AskError> {
     let (lookups, funds) = (LookupReads::none(IDENTITY), FundsReads::of(&[], IDENTITY));
     let run = BillingRun { gas: most.max(1), data: &[0xaa] };
     let input = pack(IDENTITY, Some(run), &lookups, &funds);
@@ -127,20 +132,22 @@ async fn stands(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, A
     match ask(rpc, "latest", ReaderCall { signer, input: &input, gas }).await {
         Ok(output) => {
             let told = unpack(&output, Some(run), &lookups, &funds).and_then(|told| told.billing);
-            Ok(told.is_some_and(|ran| ran.passed && ran.data.as_ref() == [0xaa]))
+            Ok(Probe::of(told.is_some_and(|ran| ran.passed && ran.data.as_ref() == [0xaa])))
         }
-        Err(error) => cannot(error),
+        Err(error) => Probe::after(error),
     }
 }
 
-async fn counts(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
+async fn counts(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<Probe, AskError> {
     // Nothing repeats, so that whoever counts what is left after compression counts all of it.
     let data: Vec<u8> = (0..PROBE_WORDS).flat_map(|word| keccak256([word])).collect();
     let call = Call { from: signer, to: signer, data: &data, gas: most };
     match node::estimate_gas(rpc, "latest", call).await {
         // The node's estimate is up to 1.5 percent too much.
-        Ok(gas) => Ok(gas <= transaction_gas(0, &data).saturating_mul(102).div_ceil(100)),
-        Err(error) => cannot(error),
+        Ok(gas) => {
+            Ok(Probe::of(gas <= transaction_gas(0, &data).saturating_mul(102).div_ceil(100)))
+        }
+        Err(error) => Probe::after(error),
     }
 }
 

@@ -59,28 +59,44 @@ struct SimulatedBlock {
     calls: Vec<SimulatedCall>,
 }
 
-/// Returns true if the node can simulate. Only a node that could not be reached leaves the question open.
-pub(super) async fn works(rpc: EvmAsker<'_>, from: Address) -> Result<bool, AskError> {
-    let probe = Call { from, to: from, data: &[], gas: TRANSFER_GAS };
-    match simulate(rpc, "latest", probe).await {
-        Ok(ran) => Ok(matches!(ran, Simulated::Passed { .. })),
-        Err(error) => cannot(error),
+/// The result of a probe of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Probe {
+    /// It can be asked so.
+    Works,
+    /// It cannot.
+    Fails,
+    /// It gave no answer within its time: some take minutes for an estimate.
+    TooSlow,
+}
+
+impl Probe {
+    /// A probe that was answered.
+    pub(super) fn of(works: bool) -> Self {
+        if works { Self::Works } else { Self::Fails }
+    }
+
+    /// The result where the node did not answer. The error is returned where it could not be reached at all.
+    pub(super) fn after(error: AskError) -> Result<Self, AskError> {
+        match &error.fault {
+            Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::Lost(NoReply::TooLong) => {
+                Ok(Self::Fails)
+            }
+            Fault::Lost(NoReply::TimedOut) => Ok(Self::TooSlow),
+            Fault::Lost(NoReply::Refused | NoReply::NoConnection | NoReply::Broken)
+            | Fault::ShutOut { .. }
+            | Fault::WrongChain { .. }
+            | Fault::NoNode => Err(error),
+        }
     }
 }
 
-/// Returns false if an error of a probe says that the node cannot do what was probed. Else nothing is known, and
-/// the error is returned.
-pub(super) fn cannot(error: AskError) -> Result<bool, AskError> {
-    match &error.fault {
-        Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::Lost(NoReply::TooLong) => {
-            Ok(false)
-        }
-        Fault::Lost(
-            NoReply::Refused | NoReply::NoConnection | NoReply::TimedOut | NoReply::Broken,
-        )
-        | Fault::ShutOut { .. }
-        | Fault::WrongChain { .. }
-        | Fault::NoNode => Err(error),
+/// Probes that the node can simulate.
+pub(super) async fn probe(rpc: EvmAsker<'_>, from: Address) -> Result<Probe, AskError> {
+    let probe = Call { from, to: from, data: &[], gas: TRANSFER_GAS };
+    match simulate(rpc, "latest", probe).await {
+        Ok(ran) => Ok(Probe::of(matches!(ran, Simulated::Passed { .. }))),
+        Err(error) => Probe::after(error),
     }
 }
 
