@@ -22,39 +22,59 @@ const AGAIN: Duration = Duration::from_mins(10);
 #[derive(Debug)]
 pub(super) struct ProvenNonces {
     access: Access,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Memory {
     /// When no node gave a proof.
-    failed: Mutex<Option<Instant>>,
+    failed: Option<Instant>,
+    /// True once an account was proven: before, the chain may have accounts of another form, and nobody is a liar.
+    form_is_known: bool,
 }
 
 impl ProvenNonces {
     /// Nothing was asked yet.
     pub(super) fn of(access: Access) -> Self {
-        Self { access, failed: Mutex::default() }
+        Self { access, memory: Mutex::default() }
     }
 
     /// Returns the nonce at the final block of this height; none where nodes do not agree on the block, where those who
     /// have to bear it out do not, or where no node proves it.
     pub(super) async fn at(&self, number: u64, looks: &[(NodeId, EvmLook)]) -> Option<u64> {
         // Nothing is final before the first block.
-        if number == 0 || self.failed.lock().is_some_and(|failed| failed.elapsed() < AGAIN) {
+        let failed = self.memory.lock().failed;
+        if number == 0 || failed.is_some_and(|failed| failed.elapsed() < AGAIN) {
             return None;
         }
         let block = self.agreed(number, looks).await?;
-        let (fleet, chain) = (&self.access.fleet, &self.access.final_chain);
-        if !chain.knows(block).await {
+        if !self.access.final_chain.knows(block).await {
             return None;
         }
+        let proven = self.proven_at(block).await;
+        let mut memory = self.memory.lock();
+        match proven {
+            Some(_) => memory.form_is_known = true,
+            None => memory.failed = Some(Instant::now()),
+        }
+        proven
+    }
+
+    /// Returns the nonce that the first node proves in the state of the block.
+    async fn proven_at(&self, block: BlockId) -> Option<u64> {
+        let fleet = &self.access.fleet;
         let header = evm_blocks::header(fleet, block).await?;
         let (me, state) = (self.access.signer(), header.fields().state_root);
         for id in fleet.fit() {
-            match self.told_by(id, me, number).await.map(|told| told.prove(me, state)) {
+            match self.told_by(id, me, block.number).await.map(|told| told.prove(me, state)) {
                 Some(Ok(account)) => return Some(account.nonce),
-                Some(Err(Unproven::False(lie))) => fleet.caught_lying(id, &lie.to_string()),
+                Some(Err(Unproven::False(lie))) if self.memory.lock().form_is_known => {
+                    fleet.caught_lying(id, &lie.to_string());
+                }
                 // The node holds another block of that height, or a state that is no such trie.
-                Some(Err(Unproven::Unjudged(_))) | None => {}
+                Some(Err(_)) | None => {}
             }
         }
-        *self.failed.lock() = Some(Instant::now());
         None
     }
 
