@@ -1,4 +1,4 @@
-//! The metrics of each node: the uses it is fit for, and the results of its questions.
+//! The metrics of each node: the uses it is fit for, and the results of its questions; and of witnesses, that they answer.
 
 use super::chains::{ChainNow, of_chain, whole};
 use super::scrape::{Labels, Samples, Scrape};
@@ -57,6 +57,22 @@ pub(super) fn tell(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
         nodes.iter().filter_map(|n| Some((n.labels(), whole(n.traffic.left?)))).collect(),
     );
     tell_traffic(scrape, &nodes);
+    tell_witnesses(scrape, chains);
+}
+
+fn tell_witnesses(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
+    let of = |chain: &ChainNow<'_>| {
+        let chain_label = of_chain(chain.id);
+        let up = |witness: NodeView| {
+            let labels = [chain_label.clone(), ("witness", witness.label)];
+            (labels, i64::from(witness.state == State::Alive))
+        };
+        chain.lane.chain.witnesses().into_iter().map(up).collect::<Vec<_>>()
+    };
+    scrape.gauges(
+        ("witness_up", "1 while a witness, or a proof of final blocks, tells which are final"),
+        chains.iter().flat_map(of).collect(),
+    );
 }
 
 fn tell_traffic(scrape: &mut Scrape, nodes: &[NodeNow]) {

@@ -1,13 +1,13 @@
 //! Witnesses: endpoints that are asked which blocks are final, and nothing else. Nothing is decided by a block that too
 //! few of them bear out, whatever the nodes say.
 
-use ::node::{AskError, Fleet, JsonRpc, NodeGroup as _, NodeId, NodeView, reached_by};
+use ::node::{AskError, Fleet, JsonRpc, NodeGroup as _, NodeId, NodeView, State, reached_by};
 use alloy::primitives::B256;
 use config::Finality;
 use evm_node as node;
 use evm_proofs::block_id::BlockId;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
@@ -36,6 +36,8 @@ struct Memory {
     newest: Option<(Instant, NewestFinal)>,
     /// Why there is no newer one, if too few told.
     silence: Option<NotBorneOut>,
+    /// The labels of those that told none when they were asked last.
+    silent: BTreeSet<String>,
 }
 
 /// Why a block is not borne out.
@@ -184,16 +186,20 @@ impl Witnesses {
             self.newest_of(id).await
         };
         let told = self.fleet.survey(ask).await.into_iter();
-        let told: Vec<NewestFinal> = told.filter_map(|(_, newest)| newest.ok()?).collect();
+        let told: BTreeMap<NodeId, NewestFinal> =
+            told.filter_map(|(id, newest)| Some((id, newest.ok()??))).collect();
         let before = self.newest();
         let reached = |of: fn(&NewestFinal) -> u64, before: u64| {
-            reached_by(told.iter().map(of), self.needed()).unwrap_or_default().max(before)
+            reached_by(told.values().map(of), self.needed()).unwrap_or_default().max(before)
         };
         let newest = NewestFinal {
             number: reached(|newest| newest.number, before.number),
             time: reached(|newest| newest.time, before.time),
         };
+        let heard = |view: &NodeView| told.keys().any(|id| self.fleet.label(*id) == view.label);
+        let silent = self.fleet.views().into_iter().filter(|view| !heard(view));
         let mut memory = self.memory.lock();
+        memory.silent = silent.map(|view| view.label).collect();
         let (count, told) = (self.count, told.len());
         memory.silence = (told < self.needed()).then_some(NotBorneOut::Silent { count, told });
         memory.newest = Some((Instant::now(), newest));
@@ -215,7 +221,14 @@ impl Witnesses {
 
     /// Returns the witnesses as people see them.
     pub(crate) fn views(&self) -> Vec<NodeView> {
-        self.fleet.views()
+        let memory = self.memory.lock();
+        let mut views = self.fleet.views();
+        for view in &mut views {
+            if view.state == State::Alive && memory.silent.contains(&view.label) {
+                view.state = State::Silent;
+            }
+        }
+        views
     }
 
     /// Returns why the last block that was to decide something is not borne out; none if it is.

@@ -82,7 +82,11 @@ async fn a_silent_witness_keeps_batches_open_and_nobody_from_being_billed() {
     })
     .await;
     assert_eq!(state(&signer, &first).await, "open");
+    let metrics = async || signer.scheduler.get("/metrics").await.text;
+    let up = |up: u8| format!("signer_witness_up{{chain=\"139\",witness=\"127.0.0.1\"}} {up}\n");
+    eventually("the metric tells", async || metrics().await.contains(&up(0))).await;
     witnesses[0].heal();
+    eventually("the witness is heard", async || metrics().await.contains(&up(1))).await;
     for hash in [first, second] {
         assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
     }

@@ -12,13 +12,14 @@ const LENGTH: usize = 200;
 const NOW: &str = "0+60";
 
 /// What a Signer tells that is well: a series, and how it begins and goes on.
-const WELL: [(&str, &str); 46] = [
+const WELL: [(&str, &str); 47] = [
     ("up{}", "1"),
     ("signer_build_info{}", "1"),
     ("signer_ready{chain=\"1\"}", "1"),
     ("signer_node_up{chain=\"1\",node=\"a\"}", "1"),
     ("signer_node_up{chain=\"1\",node=\"b\"}", "1"),
     ("signer_node_state{chain=\"1\",node=\"a\",state=\"quarantined\"}", "0"),
+    ("signer_witness_up{chain=\"1\",witness=\"w\"}", "1"),
     ("signer_head_timestamp_seconds{chain=\"1\"}", NOW),
     ("signer_obstacle{chain=\"1\",reason=\"gas_money\"}", "0"),
     ("signer_obstacle{chain=\"1\",reason=\"fees\"}", "0"),
@@ -76,10 +77,11 @@ const STANDBY: [(&str, &str); 6] = [
 
 /// Which series of a Signer that is ill differ, each with all of its values or with how it goes on; and the alert that
 /// is rung for it.
-const ILL: [(&str, &[(&str, &str)]); 38] = [
+const ILL: [(&str, &[(&str, &str)]); 39] = [
     ("SignerDown", &[("up{}", "0")]),
     ("SignerNotReady", &[("signer_ready{chain=\"1\"}", "0")]),
     ("SignerNodeDown", &[("signer_node_up{chain=\"1\",node=\"a\"}", "0")]),
+    ("SignerWitnessSilent", &[("signer_witness_up{chain=\"1\",witness=\"w\"}", "0")]),
     ("SignerTooFewNodes", &[("signer_node_up{chain=\"1\",node=\"a\"}", "0")]),
     ("SignerNodeLied", &[("signer_node_state{chain=\"1\",node=\"a\",state=\"quarantined\"}", "1")]),
     ("SignerHeadStalled", &[("signer_head_timestamp_seconds{chain=\"1\"}", "0")]),
