@@ -22,7 +22,7 @@ async fn town_of(providers: usize) -> (Town, Vec<Proxy>) {
     (town, proxies)
 }
 
-/// Where all have forgotten the state, such a lane waits: see `pruned`.
+/// Such a lane waits while all nodes have forgotten the state: see `pruned`.
 #[tokio::test]
 async fn one_node_of_three_that_keeps_the_state_is_enough() {
     let (town, proxies) = town_of(3).await;

@@ -116,8 +116,8 @@ impl FinalState {
 
     /// Returns the nonce at the final block: the one that a node proves, or else the one that as many nodes bear out as
     /// have to agree, asked by number: a node that lags behind then errs instead of answering from the past. A node that
-    /// has dropped the state of that block tells what it counted at an earlier final one ([`MilestoneCounts`]). A nonce that was final once stays so;
-    /// where too few answer, no new nonce is final.
+    /// has dropped the state of that block tells what it counted at an earlier final one ([`MilestoneCounts`]). A nonce
+    /// that was final once stays so; where too few answer, no new nonce is final.
     /// Nothing is asked where `mined`, the highest that enough nodes tell of the newest block, is what was final
     /// before: the nonce cannot be less at a block between the two, nor more.
     ///
