@@ -129,7 +129,9 @@ impl FinalityProof {
         let state = match (newest, objection) {
             (_, Some(NotProven::Committees(why))) if silent(why) => NodeState::Silent,
             (None, _) => NodeState::Unverified,
-            (Some(_), _) => NodeState::Alive,
+            // An old proof is no sign of life while newer blocks are not proven.
+            (Some(_), Some(NotProven::Committees(_) | NotProven::Seals(_))) => NodeState::Silent,
+            (Some(_), None | Some(NotProven::Below(_))) => NodeState::Alive,
         };
         let (label, provider) = match &self.by {
             By::Committees(committees) => {
