@@ -30,10 +30,10 @@ class Charge:
 
 @dataclass
 class Blocks:
-    """The charges of one chain, in the order of the blocks, and every transaction that is in a block."""
+    """The charges of one chain, in the order of the blocks, and each transaction with the number of its block."""
 
     charges: list = field(default_factory=list)
-    transactions: set = field(default_factory=set)
+    transactions: dict = field(default_factory=dict)
 
     def take(self, chain, transaction, topics, data, amount):
         """Takes one event of a contract: of the reference contract, or of one that enforces nothing and moves `amount`."""
@@ -66,7 +66,7 @@ def read_evm(chain, url, contracts, amount=0):
         block = ask("eth_getBlockByNumber", hex(number), False)
         for transaction in block["transactions"]:
             receipt = ask("eth_getTransactionReceipt", transaction)
-            blocks.transactions.add(plain(transaction))
+            blocks.transactions[plain(transaction)] = number
             for log in receipt["logs"]:
                 if plain(log["address"]) in contracts:
                     topics = [plain(topic) for topic in log["topics"]]
@@ -80,11 +80,22 @@ def read_tron(chain, url, contracts, amount=0):
     head = _post(f"{url}/wallet/getnowblock", {})["block_header"]["raw_data"]["number"]
     for number in range(head + 1):
         for info in _post(f"{url}/wallet/gettransactioninfobyblocknum", {"num": number}) or []:
-            blocks.transactions.add(plain(info["id"]))
+            blocks.transactions[plain(info["id"])] = number
             for log in info.get("log") or []:
                 if log["address"].lower()[-40:] in contracts:
                     blocks.take(chain, plain(info["id"]), log.get("topics", []), log.get("data", ""), amount)
     return blocks
+
+
+def hash_evm(url, number):
+    """The hash of an EVM block."""
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": [hex(number), False]}
+    return _post(url, asked)["result"]["hash"]
+
+
+def hash_tron(url, number):
+    """The id of a TRON block, as certificates spell it."""
+    return "0x" + _post(f"{url}/wallet/getblockbynum", {"num": number})["blockID"]
 
 
 def plain(text):

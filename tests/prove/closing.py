@@ -2,14 +2,24 @@
 
 import csv
 import io
+import json
+import subprocess
+import sys
 import time
+from pathlib import Path
 
+from blocks import plain
 from contracts import FAMILIES
 from journals import fault, ledger
 from judge import History
 
 #: Seconds that a Signer may take to be ready, with nothing open, after the last fault.
 PATIENCE_S = 240
+
+#: How many charges of each chain have their certificates verified.
+CERTIFIED = 2
+
+VERIFIER = Path(__file__).resolve().parents[2] / "crates/certificate/verify/certificate.py"
 
 
 def close(world):
@@ -19,7 +29,7 @@ def close(world):
     history = History(
         posts=world.posts,
         charges=evm.charges + tron.charges,
-        transactions=evm.transactions | tron.transactions,
+        transactions=set(evm.transactions | tron.transactions),
         billings={},
         ready=ready,
         undecided=undecided,
@@ -28,7 +38,11 @@ def close(world):
         history.billings[named] = billing(world, named)
     history.told = told(world)
     machine = world.machine
-    history.ledger = ledger(machine.run("export", "--format", "jsonl"))
+    exported = machine.run("export", "--format", "jsonl")
+    history.ledger = ledger(exported)
+    for chain, of in ((139, evm), (136, tron)):
+        newest = of.charges[-CERTIFIED:]
+        history.certificates += [(one, certified(world, exported, one, of.transactions[one.transaction])) for one in newest]
     totals = machine.run("totals", "--prove")
     history.totals, history.totals_proven = sums(totals.stdout), fault(totals)
     history.audit, history.backup, history.restored_ledger = world.journal.questions(machine)
@@ -50,6 +64,28 @@ def settle(world):
                 return ready, undecided
             time.sleep(0.2)
     return ready, undecided
+
+
+def certified(world, exported, charge, number):
+    """Why the certificate of a charge in a block proves nothing; "" if it proves that very charge."""
+    wanted = (charge.chain, str(charge.subscription), str(charge.period))
+    rows = [json.loads(line) for line in exported.stdout.splitlines()]
+    cursors = [row["cursor"] for row in rows if (row["chainId"], row["subscribeId"], row["period"]) == wanted and row["state"] == "charged"]
+    if not cursors:
+        return ""  # The law of the ledger tells of it.
+    file = world.machine.room / "certificate.json"
+    file.unlink(missing_ok=True)
+    made = world.machine.run("certificate", cursors[0], "--out", str(file))
+    if made.returncode:
+        return fault(made)
+    verified = subprocess.run(
+        [sys.executable, VERIFIER, file, world.block_hash(charge.chain, number)], capture_output=True, text=True, check=False
+    )
+    if verified.returncode:
+        return verified.stderr
+    claim, shown = json.loads(file.read_text())["claim"], json.loads(verified.stdout)
+    same = (claim["subscribeId"], claim["period"]) == wanted[1:] and plain(shown["transaction"]) == charge.transaction
+    return "" if same else f"it proves {shown}, and claims {claim}"
 
 
 def billing(world, named):

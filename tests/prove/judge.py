@@ -1,4 +1,4 @@
-"""The judge: what was asked and answered, what the blocks hold, and what the Signer says of itself, against twelve laws.
+"""The judge: what was asked and answered, what the blocks hold, and what the Signer says of itself, against thirteen laws.
 
 Shares nothing with the product: a history goes in, convictions come out. The order of events is that of one machine's
 monotonic clock.
@@ -20,6 +20,7 @@ LAWS = {
     "ledger": "the ledger holds the charges of the chain, each once",
     "totals": "the sums of the ledger equal those of the chain",
     "events": "the events, read from the beginning, tell each charge",
+    "certificate": "a charge has a certificate, which proves it to whoever trusts its block",
     "audit": "the audit of the journal is clean",
     "backup": "a backup can be made and restored, and its ledger is the same",
     "ends": "nothing stays open, and the Signer is ready",
@@ -83,6 +84,8 @@ class History:
     #: The words of the proof of the totals, where it failed.
     totals_proven: str = ""
     told: list = field(default_factory=list)
+    #: Charges whose certificate was asked for: the charge, and why it proves nothing, or "".
+    certificates: list = field(default_factory=list)
     audit: str = ""
     backup: str = ""
     ready: bool = True
@@ -98,7 +101,7 @@ def judge(history):
     for charge in history.charges:
         made[(charge.chain, charge.subscription, charge.period)].append(charge)
     found = []
-    for law in (_twice, _lost, _named, _refused, _repeats, _status, _ledger, _totals, _events, _closing):
+    for law in (_twice, _lost, _named, _refused, _repeats, _status, _ledger, _totals, _events, _certificate, _closing):
         found.extend(law(history, made))
     return found
 
@@ -207,6 +210,12 @@ def _events(history, made):
         yield "events", key[0], f"{key} was told to nobody"
     for key in told - made.keys():
         yield "events", key[0], f"{key} was told, and is in no block"
+
+
+def _certificate(history, _):
+    for charge, problem in history.certificates:
+        if problem:
+            yield "certificate", charge.chain, f"{charge}: {problem}"
 
 
 def _closing(history, _):

@@ -37,6 +37,7 @@ def honest():
         transactions={HASH},
         billings={HASH: status(HASH)},
         ledger=[row], restored_ledger=[row], totals=[{"chain": 139, "amount": 5}], told=[(139, 7, 3)],
+        certificates=[(Charge(139, 7, 3, 5, HASH), "")],
     )
 
 
@@ -126,6 +127,9 @@ class TheJudge(unittest.TestCase):
     def test_a_charge_of_which_no_event_tells(self):
         self.convicts("events", lambda h: h.told.clear())
         self.convicts("events", lambda h: h.told.append((139, 8, 3)))
+
+    def test_a_charge_whose_certificate_proves_nothing(self):
+        self.convicts("certificate", lambda h: h.certificates.append((h.charges[0], "altered since it was written")))
 
     def test_what_the_journal_says_of_itself(self):
         self.convicts("audit", lambda h: setattr(h, "audit", "batch 1 differs"))

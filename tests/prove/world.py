@@ -160,6 +160,11 @@ class World:
         evm = blocks.read_evm(139, self.at["evm"], places[139], amount)
         return evm, blocks.read_tron(136, self.at["tronFull"], places[136], amount)
 
+    def block_hash(self, chain, number):
+        """The hash of a block of one of the chains."""
+        evm = chain == 139
+        return blocks.hash_evm(self.at["evm"], number) if evm else blocks.hash_tron(self.at["tronFull"], number)
+
     def close(self):
         for machine in self.machines:
             machine.kill()
