@@ -1,10 +1,12 @@
 """Faults planted in the product, and the rows that have to convict them.
 
 Each patch of planted/ breaks one rule where `PLANTED` in the environment names it. All are applied to one copy of the
-tree, which is built once; each fault is then played in the rows that its patch names, until one convicts it.
+tree, which is built once; each fault is then played in the rows that its patch names, until one convicts it, and by the
+simulator of that tree where none does.
 """
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -12,8 +14,12 @@ from pathlib import Path
 
 import closing
 import row
+from faults import ROWS
 
 ROOT = Path(__file__).resolve().parents[2]
+
+#: The seeds that the simulator plays at once, and at most.
+SEEDS, AT_MOST = 25, 300
 
 
 @dataclass(frozen=True)
@@ -54,13 +60,15 @@ def build(tree):
         if done.returncode != 0:
             raise RuntimeError(f"{fault.name} does not fit the tree any more: {done.stdout}")
     target = tree / "target"
-    build = ["cargo", "build", "--locked", "-p", "merchant-signer", "-p", "sandbox", "--bins", "--target-dir", target]
-    subprocess.run(build, cwd=tree, check=True)
+    # By itself: the simulator wants features of the crates that no program has.
+    for packages in (["-p", "merchant-signer", "-p", "sandbox"], ["-p", "simulator"]):
+        build = ["cargo", "build", "--locked", *packages, "--bins", "--target-dir", target]
+        subprocess.run(build, cwd=tree, check=True)
     return target / "debug"
 
 
 def judge(fault, programs, seed, minutes, journal):
-    """Plays a fault until a row convicts it. Returns the result as JSON has it."""
+    """Plays a fault until a row convicts it, or the simulator. Returns the result as JSON has it."""
     os.environ["PLANTED"] = fault.name
     # Of a broken product that is stuck nothing else is to be learnt.
     closing.PATIENCE_S, row.MONTH_S = 60, 120
@@ -68,7 +76,9 @@ def judge(fault, programs, seed, minutes, journal):
     try:
         for name in fault.rows:
             try:
-                convictions = row.play(name, journal, seed, programs, minutes)["convictions"]
+                journals = ROWS[name].journals
+                on = journal if journal in journals else journals[0]
+                convictions = row.play(name, on, seed, programs, minutes)["convictions"]
             except Exception as broken:
                 # A command or an answer that every row needs failed: the row ends before its verdict.
                 convictions = [("ends", None, f"the row itself failed: {broken}")]
@@ -77,6 +87,17 @@ def judge(fault, programs, seed, minutes, journal):
             if len(convictions) > slow or slow > 8:
                 laws = sorted({law for law, _, _ in convictions})
                 return result | {"by": f"{name}, seed {seed}", "law": ", ".join(laws), "evidence": convictions[0][2]}
-        return result
+        return result | simulated(programs / "simulator")
     finally:
         del os.environ["PLANTED"]
+
+
+def simulated(simulator):
+    """The simulator's conviction of the fault that the environment names, in its own words; empty where it has none."""
+    for first in range(0, AT_MOST, SEEDS):
+        played = os.environ | {"FROM": str(first), "SEEDS": str(SEEDS), "THREADS": str(os.cpu_count())}
+        said = subprocess.run([simulator], env=played, capture_output=True, text=True, check=False).stdout
+        broken = re.search(r"^SEED=(\d+) breaks a law: (.*)$", said, re.MULTILINE)
+        if broken:
+            return {"by": f"the simulator, seed {broken[1]}", "evidence": broken[2]}
+    return {}
