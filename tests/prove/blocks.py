@@ -52,7 +52,7 @@ def _post(url, body):
         return json.load(answer)
 
 
-def read_evm(chain, url, contracts, amount=0):
+def read_evm(chain, url, contracts, amount=0, into=None):
     """Reads every block of an EVM node. Contracts are named by the 20 bytes of their addresses, as hex digits."""
 
     def ask(method, *params):
@@ -61,7 +61,7 @@ def read_evm(chain, url, contracts, amount=0):
             raise RuntimeError(f"{method}: {answer}")
         return answer["result"]
 
-    blocks, head = Blocks(), int(ask("eth_blockNumber"), 16)
+    blocks, head = into or Blocks(), int(ask("eth_blockNumber"), 16)
     for number in range(head + 1):
         block = ask("eth_getBlockByNumber", hex(number), False)
         for transaction in block["transactions"]:
@@ -74,9 +74,9 @@ def read_evm(chain, url, contracts, amount=0):
     return blocks
 
 
-def read_tron(chain, url, contracts, amount=0):
+def read_tron(chain, url, contracts, amount=0, into=None):
     """Reads every block of a TRON node."""
-    blocks = Blocks()
+    blocks = into or Blocks()
     head = _post(f"{url}/wallet/getnowblock", {})["block_header"]["raw_data"]["number"]
     for number in range(head + 1):
         for info in _post(f"{url}/wallet/gettransactioninfobyblocknum", {"num": number}) or []:

@@ -3,6 +3,7 @@
 Each founds its customers, and tells what is due month by month.
 """
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -80,12 +81,16 @@ class Careless:
     def _wallet(place):
         return curve.key(f"wallet {place}")
 
+    @functools.cache
+    def _address(self, place):
+        return curve.address(self._wallet(place))
+
     def due(self, world):
         """One charge of each customer for this month, by chain."""
-        return {chain: [self._entry(chain, number) for number in range(1, self.customers + 1)] for chain in FAMILIES}
+        return {chain: [self.entry(chain, number) for number in range(1, self.customers + 1)] for chain in FAMILIES}
 
-    def _entry(self, chain, number):
-        wallet, period = curve.address(self._wallet(number % self.wallets)), self.month + 1
+    def entry(self, chain, number):
+        wallet, period = self._address(number % self.wallets), self.month + 1
         return {
             "chainId": chain, "subscribeId": number, "planId": 1, "userHash": f"0x{number:064x}",
             "period": period, "month": period + SHIFT, "cycle": period + 2 * SHIFT, "amount": str(self.amount), "userWallet": spelled(chain, wallet),
@@ -102,7 +107,7 @@ class Careless:
 
     def payer(self, dice, chain):
         """A wallet that pays, as the sandbox's controls name it."""
-        return spelled(chain, curve.address(self._wallet(dice.randrange(self.wallets))))
+        return spelled(chain, self._address(dice.randrange(self.wallets)))
 
     def contracts(self, world):
         """The contracts whose events the judge reads, by chain: 20 bytes as hex digits."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import planted
 import report
+import soak
 from contracts import CONTRACTS
 from faults import ROWS
 from journals import JOURNALS
@@ -31,6 +32,10 @@ def main():
         return 0
     if options.planted is not None:
         return plant(options)
+    if options.soak:
+        breaches = soak.play(options.programs or built(), options.soak, options.keep)
+        print(*breaches, sep="\n", file=sys.stderr)
+        return 1 if breaches else 0
     programs, plays = options.programs or built(), chosen(options)
     share, failed = options.minutes / len(plays), False
     print(report.HEAD, flush=True)
@@ -86,6 +91,7 @@ def parse():
     parser.add_argument("--commit", help="the commit that --programs were built from, if it is another than the tree's")
     parser.add_argument("--results", type=Path, action="append", help="a file to which results are added as JSON lines; for --report, which are read, several times")
     parser.add_argument("--report", type=Path, help="writes the report from --results, such as docs/reliability.md, and plays nothing")
+    parser.add_argument("--soak", type=float, metavar="MINUTES", help="instead, a steady load for so long, with a surge in the middle: memory, files and waits")
     parser.add_argument("--planted", nargs="*", metavar="FAULT", help="instead, the faults that are planted in a copy of the product, all or these")
     parser.add_argument("--tree", type=Path, help="where that copy is made and built; it may be built already (target/planted)")
     parser.add_argument("--keep", type=Path, help="a directory where the rooms of the rows stay: configurations, journals, logs")

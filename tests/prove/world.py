@@ -154,11 +154,11 @@ class World:
 
     # --- the chains
 
-    def blocks(self):
+    def blocks(self, kind=blocks.Blocks):
         """The payments that the blocks of both chains hold."""
         places, amount = self.contract.contracts(self), getattr(self.contract, "amount", 0)
-        evm = blocks.read_evm(139, self.at["evm"], places[139], amount)
-        return evm, blocks.read_tron(136, self.at["tronFull"], places[136], amount)
+        evm = blocks.read_evm(139, self.at["evm"], places[139], amount, kind())
+        return evm, blocks.read_tron(136, self.at["tronFull"], places[136], amount, kind())
 
     def block_hash(self, chain, number):
         """The hash of a block of one of the chains."""
