@@ -52,8 +52,8 @@ def _post(url, body):
         return json.load(answer)
 
 
-def read_evm(chain, url, contracts, amount=0, into=None):
-    """Reads every block of an EVM node. Contracts are named by the 20 bytes of their addresses, as hex digits."""
+def read_evm(chain, url, contracts, amount=0, into=None, first=0):
+    """Reads the blocks of an EVM node. Contracts are named by the 20 bytes of their addresses, as hex digits."""
 
     def ask(method, *params):
         answer = _post(url, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -62,7 +62,7 @@ def read_evm(chain, url, contracts, amount=0, into=None):
         return answer["result"]
 
     blocks, head = into or Blocks(), int(ask("eth_blockNumber"), 16)
-    for number in range(head + 1):
+    for number in range(first, head + 1):
         block = ask("eth_getBlockByNumber", hex(number), False)
         for transaction in block["transactions"]:
             receipt = ask("eth_getTransactionReceipt", transaction)
@@ -74,11 +74,11 @@ def read_evm(chain, url, contracts, amount=0, into=None):
     return blocks
 
 
-def read_tron(chain, url, contracts, amount=0, into=None):
-    """Reads every block of a TRON node."""
+def read_tron(chain, url, contracts, amount=0, into=None, first=0):
+    """Reads the blocks of a TRON node."""
     blocks = into or Blocks()
     head = _post(f"{url}/wallet/getnowblock", {})["block_header"]["raw_data"]["number"]
-    for number in range(head + 1):
+    for number in range(first, head + 1):
         for info in _post(f"{url}/wallet/gettransactioninfobyblocknum", {"num": number}) or []:
             blocks.transactions[plain(info["id"])] = number
             for log in info.get("log") or []:

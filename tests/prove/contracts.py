@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 
 import curve
+import real
 from blocks import SHIFT, base58, tron_hex
 from transactions import Evm, Tron, call, wait
 
-ARTEFACTS = Path(__file__).resolve().parents[1] / "contracts" / "artifacts"
 #: The platform's ids of the two chains of the sandbox, each with the path that bills there.
 FAMILIES = {139: "EVM", 136: "TVM"}
 MONTH_S = 30 * 86400
@@ -54,25 +54,31 @@ class Careless:
     def found(self, world):
         """Deploys it twice on each chain, gives every wallet money, and returns the configuration that bills the first."""
         text = Path(world.at["signerConfig"]).read_text()
-        self.nodes = {139: Evm(world.at["evm"]), 136: Tron(world.at["tronFull"])}
-        for chain, node in self.nodes.items():
-            self.tokens[chain] = plain_address(re.search(rf'chains\.{chain}\.policy\.tokens\]\n\w+ = "(\w+)"', text)[1])
-            text = self._settle(world, chain, node, text)
+        wallets = [self._address(place) for place in range(self.wallets)]
+        for chain, node in ((139, Evm(world.at["evm"])), (136, Tron(world.at["tronFull"]))):
+            owner = curve.key("owner")
+            if chain in world.real:
+                chosen = world.real[chain]
+                owner, node = chosen.payer, chosen.node
+                self.tokens[chain], multicall = chosen.found(wallets, real.biller(text))
+                text = chosen.configured(text, chain, self.tokens[chain], multicall)
+            else:
+                self.tokens[chain] = plain_address(re.search(rf'chains\.{chain}\.policy\.tokens\]\n\w+ = "(\w+)"', text)[1])
+                for one in [curve.address(owner), *wallets]:
+                    world.control("fund", chainId=chain, wallet=spelled(chain, one))
+                world.control("advance", seconds=9)
+            text = self._settle(chain, node, owner, text)
         return text
 
-    def _settle(self, world, chain, node, text):
-        code = bytes.fromhex(json.loads((ARTEFACTS / "Careless.json").read_text())["bytecode"].removeprefix("0x"))
-        owner = curve.key("owner")
-        for secret in [owner] + [self._wallet(place) for place in range(self.wallets)]:
-            world.control("fund", chainId=chain, wallet=spelled(chain, curve.address(secret)))
-        world.control("advance", seconds=9)
+    def _settle(self, chain, node, owner, text):
+        code = real.code("Careless")
         (first, place), (second, other) = (node.send(owner, b"", code) for _ in range(2))
         sent = [first, second]
         for number in range(self.wallets):
             for spender in (place, other):
                 data = call("approve(address,uint256)", int.from_bytes(spender, "big"), 2**255)
                 sent.append(node.send(self._wallet(number), self.tokens[chain], data)[0])
-        wait(node, sent)
+        wait(node, sent, real.PATIENCE_S)
         self.places[chain], self.other_places[chain] = place, other
         text = re.sub(rf'(\[chains\.{chain}\]\n(?:.+\n)*?contract = )".*"', rf'\1"{spelled(chain, place)}"', text)
         return re.sub(rf"\[chains\.{chain}\.billing\]\n(.+\n)+", section(chain), text)

@@ -11,14 +11,16 @@ import sys
 import traceback
 from pathlib import Path
 
+import closing
 import planted
+import real
 import report
+import row
 import soak
 from contracts import CONTRACTS
 from faults import ROWS
 from journals import JOURNALS
 from judge import LAWS
-from row import play
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,12 +38,16 @@ def main():
         breaches = soak.play(options.programs or built(), options.soak, options.keep)
         print(*breaches, sep="\n", file=sys.stderr)
         return 1 if breaches else 0
+    if real.chains():
+        # Time is not to be moved on there.
+        closing.PATIENCE_S = row.MONTH_S = real.FINAL_S
+        options.only = options.only or real.ROWS
     programs, plays = options.programs or built(), chosen(options)
     share, failed = options.minutes / len(plays), False
     print(report.HEAD, flush=True)
     for name, journal in plays:
         try:
-            result = play(name, journal, options.seed, programs, share, options.contract, options.keep)
+            result = row.play(name, journal, options.seed, programs, share, options.contract, options.keep)
         except Exception:
             failed = True
             print(f"  {name}, {journal}, seed {options.seed}: the row itself failed", file=sys.stderr)

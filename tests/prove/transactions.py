@@ -63,14 +63,15 @@ class Evm:
             raise RuntimeError(f"{method}: {answer}")
         return answer["result"]
 
-    def send(self, secret, to, data):
-        """Sends a transaction of a key, and returns its hash and, where `to` is empty, the address of the contract."""
+    def send(self, secret, to, data, value=0):
+        """Sends a transaction of a key, which moves `value` wei. Returns its hash and, where `to` is empty, the address of
+        the contract."""
         sender = curve.address(secret)
         nonce = self.nonces.get(secret)
         if nonce is None:
             nonce = int(self.ask("eth_getTransactionCount", "0x" + sender.hex(), "pending"), 16)
         self.nonces[secret] = nonce + 1
-        fields = [nonce, self.price, 100_000 if to else 2_000_000, to, 0, data]
+        fields = [nonce, self.price, 100_000 if to else 2_000_000, to, value, data]
         r, s, parity = curve.sign(secret, keccak256(rlp(fields + [self.chain_id, 0, 0])))
         raw = rlp(fields + [self.chain_id * 2 + 35 + parity, r, s])
         sent = self.ask("eth_sendRawTransaction", "0x" + raw.hex())
@@ -80,6 +81,10 @@ class Evm:
         """Whether a transaction has succeeded; none while it is in no block."""
         receipt = self.ask("eth_getTransactionReceipt", sent)
         return None if receipt is None else int(receipt["status"], 16) == 1
+
+    def pay(self, secret, to, value):
+        """Sends wei to an address, and returns the hash."""
+        return self.send(secret, to, b"", value)[0]
 
 
 # --- TRON
@@ -123,13 +128,22 @@ class Tron:
         else:
             contract = message((1, owner), (4, data), (6, 100), (8, 10_000_000))
             kind, body = "CreateSmartContract", message((1, owner), (2, contract))
+        sent = self._sent(secret, kind, 31 if to else 30, body, self.fee_limit)
+        return sent.hex(), keccak256(sent + owner)[12:]
+
+    def pay(self, secret, to, value):
+        """Sends sun to an address, and returns the id."""
+        body = message((1, b"\x41" + curve.address(secret)), (2, b"\x41" + to), (3, value))
+        return self._sent(secret, "TransferContract", 1, body, 0).hex()
+
+    def _sent(self, secret, kind, number_of_kind, body, fee_limit):
+        """Signs a contract of this kind, sends it, and returns its id."""
         head = self.ask("getnowblock")
         number, stamp = (head["block_header"]["raw_data"].get(name, 0) for name in ("number", "timestamp"))
         wrapped = message((1, f"type.googleapis.com/protocol.{kind}".encode()), (2, body))
         raw = message(
             (1, number.to_bytes(8, "big")[6:]), (4, bytes.fromhex(head["blockID"])[8:16]), (8, stamp + 600_000),
-            (11, message((1, 31 if to else 30), (2, wrapped))), (14, stamp + self.sent),
-            (18, self.fee_limit),
+            (11, message((1, number_of_kind), (2, wrapped))), (14, stamp + self.sent), (18, fee_limit),
         )
         # Two that do the same differ in their times.
         self.sent += 1
@@ -139,12 +153,13 @@ class Tron:
         answer = self.ask("broadcasthex", transaction=signed.hex())
         if not answer.get("result"):
             raise RuntimeError(f"{kind}: {answer}")
-        return sent.hex(), keccak256(sent + owner)[12:]
+        return sent
 
     def succeeded(self, sent):
         """Whether a transaction has succeeded; none while it is in no block."""
         info = self.ask("gettransactioninfobyid", value=sent)
-        return info["receipt"].get("result", "SUCCESS") == "SUCCESS" if "receipt" in info else None
+        receipt = info.get("receipt", {}) if info else None
+        return None if receipt is None else receipt.get("result", "SUCCESS") == "SUCCESS"
 
 
 def wait(chain, sent, patience_s=30):
