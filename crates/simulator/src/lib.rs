@@ -253,7 +253,7 @@ impl Simulation<'_> {
             world.note("both", "healed", 0);
         }
         let back_up = world.dice.faults && !world.dead && world.dice.one_in(COPIED_EVERY);
-        // Where no copy is ever put back, none is made: that takes a tenth of the time of a seed.
+        // A copy that is never put back would take a tenth of the time of a seed.
         let back_up = back_up && world.dice.knows(Fault::OldCopy);
         let lazy = std::mem::take(&mut world.committed) && world.breaks(Mutant::NormalSync);
         let sync = lazy && world.dice.one_in(4);
