@@ -32,13 +32,15 @@ def main():
     if options.report:
         options.report.write_text(report.page(report.read(options.results or [])))
         return 0
+    if real.named() and (options.soak or options.planted is not None or set(options.only or []) - set(real.ROWS)):
+        sys.exit(f"on the chains of REAL_EVM and REAL_TRON only these rows are played: {', '.join(real.ROWS)}")
     if options.planted is not None:
         return plant(options)
     if options.soak:
         breaches = soak.play(options.programs or built(), options.soak, options.keep)
         print(*breaches, sep="\n", file=sys.stderr)
         return 1 if breaches else 0
-    if real.chains():
+    if real.named():
         # Time is not to be moved on there.
         closing.PATIENCE_S = row.MONTH_S = real.FINAL_S
         options.only = options.only or real.ROWS

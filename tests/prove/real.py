@@ -2,13 +2,14 @@
 
     REAL_EVM='https://one https://two' REAL_EVM_KEY=0x…     REAL_TRON='http://full|http://solidity' REAL_TRON_KEY=0x…
 
-The key needs 0.2 ether, or 3,000 TRX, of a test network or a private chain: it deploys a token, Multicall3 and the
-contract that enforces nothing, and funds the biller and four wallets. The coins that are left stay with them.
+The key is one of a test network or a private chain. It funds the biller and four wallets with 0.14 ether, or 1,100 TRX,
+which stay with them, and pays for four contracts: a token, Multicall3, and twice the one that enforces nothing.
 """
 
 import json
 import os
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,10 +24,19 @@ ROWS = ["kill", "kill-while-starting", "restart", "freeze", "keys-killed", "hand
 PATIENCE_S, FINAL_S = 300, 3_000
 
 
+def named():
+    """The names and kinds of the chains in the environment, by the platform's ids of the sandbox's own."""
+    known = {139: ("REAL_EVM", RealEvm), 136: ("REAL_TRON", RealTron)}
+    there = {chain: one for chain, one in known.items() if os.environ.get(one[0])}
+    for name, _ in there.values():
+        if not os.environ.get(f"{name}_KEY"):
+            sys.exit(f"{name} is set, and {name}_KEY is not: set it to the key that pays, in hex")
+    return there
+
+
 def chains():
-    """The chains that the environment names, by the platform's ids of the sandbox's own."""
-    named = {139: ("REAL_EVM", RealEvm), 136: ("REAL_TRON", RealTron)}
-    there = {chain: (name, kind) for chain, (name, kind) in named.items() if os.environ.get(name)}
+    """The chains that the environment names."""
+    there = named()
     return {
         chain: kind(os.environ[name].split(), int(os.environ[f"{name}_KEY"], 16)) for chain, (name, kind) in there.items()
     }

@@ -27,7 +27,7 @@ CHARGES, RATE = 100, 20
 BEAT_MS = 125
 #: How many times as much is offered in the middle, and for which part of the whole.
 SURGE, SURGE_PART = 10, 1 / 20
-#: Callers: more cannot be asking at once. A batch that finds none free is not offered, and counted.
+#: Callers: more cannot be asking at once. A batch that finds none free is not offered.
 CALLERS = 64
 #: Rows of the table.
 ROWS = 20
@@ -195,7 +195,7 @@ def wrong(world, soak):
     for chain, found in charged.items():
         if told[chain] != len(found.charged) * world.contract.amount:
             yield f"chain {chain}: the ledger has {told[chain]}, and {len(found.charged)} charges are in blocks"
-    print(f"{sum(len(found.charged) for found in charged.values())} charges are in blocks, each once", flush=True)
+    print(f"{sum(len(found.charged) for found in charged.values())} charges are in blocks", flush=True)
     machine.kill(signal.SIGTERM)
     for words in (("audit",), ("backup", str(world.room / "copy.sqlite"))):
         ended = machine.run(*words)
