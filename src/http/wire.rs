@@ -8,11 +8,14 @@ mod options;
 use options::Options;
 
 use billing::{BadField, Entry, Mode, PlatformChainId, RequestId, Scalar};
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::btree_map::Entry as Place;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 /// Why a body is not a request. Nothing was signed or sent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,23 +70,15 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
     posted(options::read(&top)?, list(page.list()?)?)
 }
 
-fn posted(options: Options, listed: Vec<Fields>) -> Result<Posted, Malformed> {
+fn posted(options: Options, listed: Vec<Fields<'_>>) -> Result<Posted, Malformed> {
     let chain = one_chain(&listed)?;
     let (mut entries, mut bad) = (Vec::with_capacity(listed.len()), Vec::new());
-    // Entries mostly have the same fields: each name is looked at once.
-    let mut fine = BTreeSet::new();
+    let mut names = FieldNames::default();
     for (index, fields) in listed.into_iter().enumerate() {
-        for field in fields.0.keys() {
-            if fine.contains(field) {
-                continue;
-            }
-            if options::is_dry_run(field) {
-                let what = "did you mean dryRun? Write it beside the list: an entry has no options";
-                return Err(Malformed::Option(format!("list[{index}].{field}: {what}")));
-            }
-            fine.insert(field.clone());
-        }
-        match Entry::parse(fields.0) {
+        let named = fields.0.into_iter().map(|(name, value)| Ok((names.shared(&name)?, value)));
+        let named = named.collect::<Result<_, String>>();
+        let named = named.map_err(|what| Malformed::Option(format!("list[{index}].{what}")))?;
+        match Entry::parse(named) {
             Ok(entry) => entries.push(entry),
             Err(faults) => bad.extend(faults.iter().map(|fault| at(index, fault))),
         }
@@ -98,13 +93,34 @@ fn posted(options: Options, listed: Vec<Fields>) -> Result<Posted, Malformed> {
     Ok(Posted { request_id, mode, dry_run, chain, entries })
 }
 
+/// The names of the entries' fields. Entries mostly have the same: each name is looked at once, and kept once.
+#[derive(Default)]
+struct FieldNames(BTreeSet<Arc<str>>);
+
+impl FieldNames {
+    /// The name as all entries share it. An error if it is an option, which would mean nothing in an entry.
+    fn shared(&mut self, name: &str) -> Result<Arc<str>, String> {
+        if let Some(known) = self.0.get(name) {
+            return Ok(Arc::clone(known));
+        }
+        if options::is_dry_run(name) {
+            let what = "did you mean dryRun? Write it beside the list: an entry has no options";
+            return Err(format!("{name}: {what}"));
+        }
+        let name = Arc::from(name);
+        self.0.insert(Arc::clone(&name));
+        Ok(name)
+    }
+}
+
 fn at(index: usize, fault: &BadField) -> String {
     format!("list[{index}].{fault}")
 }
 
-fn one_chain(listed: &[Fields]) -> Result<Option<PlatformChainId>, Malformed> {
+fn one_chain(listed: &[Fields<'_>]) -> Result<Option<PlatformChainId>, Malformed> {
     let mut chains = listed.iter().map(|fields| {
-        let stated = fields.0.get("chainId").map(Scalar::to_u256).transpose();
+        let stated = fields.0.iter().find(|(name, _)| name == "chainId");
+        let stated = stated.map(|(_, chain)| chain.to_u256()).transpose();
         stated.map_err(|_| Malformed::Chain)
     });
     let first = chains.next().transpose()?.flatten();
@@ -116,7 +132,7 @@ fn one_chain(listed: &[Fields]) -> Result<Option<PlatformChainId>, Malformed> {
     first.map(|id| u32::try_from(id).map(PlatformChainId).map_err(|_| Malformed::Chain)).transpose()
 }
 
-fn list(raw: &RawValue) -> Result<Vec<Fields>, Malformed> {
+fn list(raw: &RawValue) -> Result<Vec<Fields<'_>>, Malformed> {
     serde_json::from_str(raw.get()).map_err(|e| json(&e))
 }
 
@@ -126,7 +142,7 @@ fn json(error: &serde_json::Error) -> Malformed {
 
 /// A JSON object whose values are not looked into yet. A name that occurs twice is an error,
 /// because nobody can tell which of two amounts was meant.
-struct Object<'a>(BTreeMap<String, &'a RawValue>);
+struct Object<'a>(BTreeMap<Cow<'a, str>, &'a RawValue>);
 
 impl<'a> Object<'a> {
     fn list(&self) -> Result<&'a RawValue, Malformed> {
@@ -141,6 +157,10 @@ impl<'de> Deserialize<'de> for Object<'de> {
     }
 }
 
+/// A name in an object: borrowed where it is written without escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
 struct ObjectVisitor;
 
 impl<'de> Visitor<'de> for ObjectVisitor {
@@ -152,7 +172,7 @@ impl<'de> Visitor<'de> for ObjectVisitor {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Object<'de>, M::Error> {
         let mut values = BTreeMap::new();
-        while let Some((name, raw)) = map.next_entry::<String, &RawValue>()? {
+        while let Some((Name(name), raw)) = map.next_entry::<Name<'_>, &RawValue>()? {
             match values.entry(name) {
                 Place::Vacant(place) => drop(place.insert(raw)),
                 Place::Occupied(place) => {
@@ -164,15 +184,16 @@ impl<'de> Visitor<'de> for ObjectVisitor {
     }
 }
 
-/// The fields of one entry. `null` is as good as absent.
-struct Fields(BTreeMap<String, Scalar>);
+/// The fields of one entry, each once. `null` is as good as absent.
+struct Fields<'a>(Vec<(Cow<'a, str>, Scalar)>);
 
-impl<'de> Deserialize<'de> for Fields {
+impl<'de> Deserialize<'de> for Fields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = BTreeMap::new();
-        for (name, raw) in Object::deserialize(deserializer)?.0 {
+        let read = Object::deserialize(deserializer)?.0;
+        let mut fields = Vec::with_capacity(read.len());
+        for (name, raw) in read {
             if let Some(value) = scalar(raw).map_err(D::Error::custom)? {
-                fields.insert(name, value);
+                fields.push((name, value));
             }
         }
         Ok(Self(fields))

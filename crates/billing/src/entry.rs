@@ -19,7 +19,7 @@ pub struct Entry {
     /// The amount in token base units, if the entry states a readable one.
     pub amount: Option<U256>,
     /// Every field of the entry by name as the caller wrote it, those above included.
-    pub fields: BTreeMap<String, Scalar>,
+    pub fields: BTreeMap<Arc<str>, Scalar>,
 }
 
 /// Which field of an entry is wrong, and how.
@@ -34,9 +34,9 @@ pub struct BadField {
 
 impl Entry {
     /// Reads the identity of an entry; the other fields are judged by the contract profile.
-    pub fn parse(mut fields: BTreeMap<String, Scalar>) -> Result<Self, Vec<BadField>> {
+    pub fn parse(mut fields: BTreeMap<Arc<str>, Scalar>) -> Result<Self, Vec<BadField>> {
         if let Some(alias) = fields.remove("subscriptionId") {
-            let stated = fields.entry("subscribeId".to_owned()).or_insert_with(|| alias.clone());
+            let stated = fields.entry("subscribeId".into()).or_insert_with(|| alias.clone());
             if stated.to_int64() != alias.to_int64() {
                 let field = "subscriptionId".to_owned();
                 return Err(vec![BadField { field, problem: Ineligible::Contradiction }]);

@@ -102,7 +102,7 @@ pub struct Spelling {
 
 impl Spelling {
     /// The spelling of an entry with these fields, if it can be named.
-    pub(super) fn read(fields: &BTreeMap<String, Scalar>) -> Option<Self> {
+    pub(super) fn read(fields: &BTreeMap<Arc<str>, Scalar>) -> Option<Self> {
         let digits = |field: &str| fields.get(field).and_then(Digits::read);
         let Some(Scalar::Text(user)) = fields.get("userHash") else { return None };
         Some(Self {

@@ -7,6 +7,7 @@
 use super::{Budget, ChainError, Payer, Unanswered};
 use alloy::primitives::U256;
 use parking_lot::Mutex;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -122,8 +123,10 @@ impl<C: Copy> Ledger<C> {
     where
         H: Funds<Cost = C>,
     {
-        let mut signed = self.signed.clone();
-        signed.retain(|position, _| Some(*position) != instead);
+        let mut signed = Cow::Borrowed(&self.signed);
+        if let Some(position) = instead {
+            signed.to_mut().remove(&position);
+        }
         let mut drafts: Vec<C> = self.drafts.values().copied().collect();
         let before: Vec<U256> = holdings.iter().map(|one| one.owes(&signed, &drafts)).collect();
         drafts.push(cost);

@@ -1,10 +1,11 @@
 //! The statements of a node about final blocks that decide something, and what a proven block says of each.
 
-use crate::conclude::{Block, EvmTestimony, Identified, TxCall};
+use crate::conclude::{Block, EvmTestimony, Identified};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256, Log};
 use evm_proofs::block::{ProvenBlock, ProvenRecord};
 use evm_proofs::block_id::BlockId;
+use evm_proofs::transactions::ProvenTransaction;
 
 /// The subject of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,10 +36,7 @@ pub struct Fact {
 /// A transaction in a proven block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Holds {
-    /// The account that signed it; none if nobody can have.
-    sender: Option<Address>,
-    nonce: u64,
-    call: TxCall,
+    transaction: ProvenTransaction,
     /// None if its receipt does not tell.
     succeeded: Option<bool>,
     logs: Vec<Log>,
@@ -61,12 +59,7 @@ impl Fact {
             }
         };
         let holds = found.map(|record| Holds {
-            sender: record.transaction.sender(),
-            nonce: record.transaction.envelope().nonce(),
-            call: TxCall {
-                to: record.transaction.envelope().to(),
-                input: record.transaction.envelope().input().clone(),
-            },
+            transaction: record.transaction.clone(),
             succeeded: record.receipt.succeeded(),
             logs: record.receipt.logs().to_vec(),
             gas_used: block.gas_used(record.transaction.hash()),
@@ -105,7 +98,10 @@ impl Holds {
     fn is_identified(&self, told: &EvmTestimony, hash: B256, account: Address) -> bool {
         told.identified.iter().all(|(place, who)| match who {
             Identified::Transaction { hash: named, call } if *named == hash => {
-                self.sender == Some(account) && self.nonce == *place && self.call == *call
+                let signed = self.transaction.envelope();
+                signed.nonce() == *place
+                    && (signed.to(), signed.input()) == (call.to, &call.input)
+                    && self.transaction.sender() == Some(account)
             }
             Identified::Transaction { .. } | Identified::Nobody(_) => true,
         })

@@ -11,6 +11,7 @@ mod opening;
 pub mod private_file;
 mod process_key;
 mod protocol;
+mod recovery;
 mod remote;
 mod secret;
 mod source;

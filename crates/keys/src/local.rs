@@ -1,6 +1,7 @@
 //! A key in the memory of this process.
 
 use super::error::{KeyError, SignError};
+use super::recovery::is_by;
 use super::secret::{SELF_TEST_DIGEST, Secret, scrub_stack};
 use super::well_known;
 use alloy::primitives::{Address, B256, Signature};
@@ -101,11 +102,6 @@ impl LocalKey {
         let at = std::ptr::from_ref::<SigningKey>(&self.signer);
         Ok(PinnedKey { _page: region::lock(at, size_of::<SigningKey>())? })
     }
-}
-
-/// Returns true if `signature` of `digest` leads back to `address`.
-pub(crate) fn is_by(address: Address, signature: &Signature, digest: B256) -> bool {
-    signature.recover_address_from_prehash(&digest).is_ok_and(|signer| signer == address)
 }
 
 #[inline(never)]

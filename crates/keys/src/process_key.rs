@@ -5,8 +5,8 @@
 //! has ended, or does not answer, nothing is signed any more, and [`Deaths`](crate::Deaths) tells of it.
 
 use super::error::{NotSigned, ProcessFault, SignError};
-use super::local::is_by;
 use super::protocol::{Ask, KeyAnswer, KeyQuestion, KeyReply, Profiles, frame, next_message};
+use super::recovery::is_by;
 use alloy::primitives::{Address, B256, Signature};
 use parking_lot::Mutex;
 use policy::Meant;

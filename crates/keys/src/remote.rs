@@ -6,7 +6,7 @@
 //! waits for what is known to be out of order.
 
 use super::error::{KeyError, SignError};
-use super::local::is_by;
+use super::recovery::is_by;
 use super::secret::SELF_TEST_DIGEST;
 use super::store_fault::{StoreError, StoreFault};
 use alloy::primitives::{Address, B256, Signature};

@@ -4,6 +4,7 @@
 //! a thousand times that. So the values are counted before any is made: what comes of an answer is a small
 //! multiple of it, whatever it holds.
 
+use memchr::memchr2;
 use serde::Deserialize;
 
 /// Every answer may have so many values: lists of a few bytes each, as prices are told in.
@@ -32,25 +33,36 @@ pub fn decode<'a, R: Deserialize<'a>>(text: &'a [u8]) -> Result<R, NotRead> {
 /// that is no JSON.
 fn is_modest(text: &[u8]) -> bool {
     let most = FREE.saturating_add(text.len().div_euclid(BYTES_EACH));
-    let (mut values, mut depth, mut quoted, mut escaped) = (1_usize, 0_usize, false, false);
-    for byte in text {
-        match (quoted, byte) {
-            (true, _) if escaped => escaped = false,
-            (true, b'\\') => escaped = true,
-            (_, b'"') => quoted = !quoted,
-            (false, b'[' | b'{') => {
+    let (mut values, mut depth, mut rest) = (1_usize, 0_usize, text);
+    while let [byte, behind @ ..] = rest {
+        rest = behind;
+        match byte {
+            b'"' => rest = after_string(behind),
+            b'[' | b'{' => {
                 depth = depth.saturating_add(1);
                 values = values.saturating_add(1);
             }
-            (false, b']' | b'}') => depth = depth.saturating_sub(1),
-            (false, b',') => values = values.saturating_add(1),
-            (true | false, _) => {}
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' => values = values.saturating_add(1),
+            _ => {}
         }
         if values > most || depth > DEEPEST {
             return false;
         }
     }
     true
+}
+
+/// Returns the bytes after a string whose first character is the first of `text`.
+fn after_string(mut text: &[u8]) -> &[u8] {
+    loop {
+        let end = memchr2(b'"', b'\\', text).unwrap_or(text.len());
+        match text.get(end..) {
+            Some([b'\\', _, behind @ ..]) => text = behind,
+            Some([b'"', behind @ ..]) => return behind,
+            _ => return &[],
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::{Family, Ineligible, PlanId, Scalar, SubscribeId, UserHash};
 use alloy::primitives::{Address, B256, U256};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const MAX: &str = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
 const TOO_LARGE: &str =
@@ -93,16 +94,16 @@ fn only_text_is_an_address() {
     }
 }
 
-fn fields(changes: &[(&str, Option<Scalar>)]) -> BTreeMap<String, Scalar> {
+fn fields(changes: &[(&str, Option<Scalar>)]) -> BTreeMap<Arc<str>, Scalar> {
     let mut fields = BTreeMap::from([
-        ("subscribeId".to_owned(), number("7")),
-        ("planId".to_owned(), text("3")),
-        ("userHash".to_owned(), text(&"Ab".repeat(32))),
-        ("amount".to_owned(), number(MAX)),
+        ("subscribeId".into(), number("7")),
+        ("planId".into(), text("3")),
+        ("userHash".into(), text(&"Ab".repeat(32))),
+        ("amount".into(), number(MAX)),
     ]);
     for (name, value) in changes {
         match value {
-            Some(value) => drop(fields.insert((*name).to_owned(), value.clone())),
+            Some(value) => drop(fields.insert((*name).into(), value.clone())),
             None => drop(fields.remove(*name)),
         }
     }

@@ -1,7 +1,7 @@
 //! Every change of a node's words is noticed, and the truth is not taken for one.
 
 use super::*;
-use crate::conclude::Receipt;
+use crate::conclude::{Receipt, TxCall};
 use alloy::consensus::proofs::{calculate_receipt_root, calculate_transaction_root};
 use alloy::consensus::transaction::SignerRecoverable as _;
 use alloy::consensus::{

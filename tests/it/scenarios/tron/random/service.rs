@@ -127,13 +127,18 @@ fn set_clock(node: &sandbox_chains::tron::TronNode) {
     NOW.store(now.try_into().unwrap(), Ordering::Relaxed);
 }
 
-fn fields(entry: &Value) -> std::collections::BTreeMap<String, Scalar> {
+fn fields(entry: &Value) -> std::collections::BTreeMap<std::sync::Arc<str>, Scalar> {
     let scalar = |value: &Value| match value {
         Value::String(text) => Scalar::Text(text.clone()),
         Value::Number(digits) => Scalar::Number(digits.to_string()),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Scalar::Nested,
     };
-    entry.as_object().unwrap().iter().map(|(name, value)| (name.clone(), scalar(value))).collect()
+    entry
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, value)| (name.as_str().into(), scalar(value)))
+        .collect()
 }
 
 async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
