@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import re
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 
 import closing
@@ -27,8 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main():
     options = parse()
-    # Whoever ends it ends what it started.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    end_on_term()
     if options.report:
         options.report.write_text(report.page(report.read(options.results or [])))
         return 0
@@ -45,24 +46,38 @@ def main():
         closing.PATIENCE_S = row.MONTH_S = real.FINAL_S
         options.only = options.only or real.ROWS
     programs, plays = options.programs or built(), chosen(options)
-    share, failed = options.minutes / len(plays), False
+    share, failed = options.minutes * options.at_once / len(plays), False
+    asked = {"seed": options.seed, "programs": programs, "minutes": share, "contract": options.contract, "keep": options.keep}
     print(report.HEAD, flush=True)
-    for name, journal in plays:
-        try:
-            result = row.play(name, journal, options.seed, programs, share, options.contract, options.keep)
-        except Exception:
-            failed = True
-            print(f"  {name}, {journal}, seed {options.seed}: the row itself failed", file=sys.stderr)
-            traceback.print_exc()
-            continue
-        result |= {"commit": options.commit or commit(), "machine": machine(), "programs": programs.name}
-        for line in report.lines([result]):
-            print(line, flush=True)
-        for law, _, evidence in result["convictions"]:
-            failed = True
-            print(f"  {name}, {journal}, seed {options.seed}: {LAWS[law]}: {evidence}", file=sys.stderr, flush=True)
-        record(options, result)
+    # A row has a process of its own, so that nothing is left of it.
+    with multiprocessing.Pool(options.at_once, end_on_term, maxtasksperchild=1) as pool:
+        for name, journal, result, trace in pool.imap_unordered(partial(play, asked), plays):
+            if trace:
+                failed = True
+                print(f"  {name}, {journal}, seed {options.seed}: the row itself failed\n{trace}", file=sys.stderr, flush=True)
+                continue
+            result |= {"commit": options.commit or commit(), "machine": machine(), "programs": programs.name}
+            for line in report.lines([result]):
+                print(line, flush=True)
+            for law, _, evidence in result["convictions"]:
+                failed = True
+                print(f"  {name}, {journal}, seed {options.seed}: {LAWS[law]}: {evidence}", file=sys.stderr, flush=True)
+            record(options, result)
     return 1 if failed else 0
+
+
+def end_on_term():
+    """Whoever ends this process ends what it has started."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+def play(asked, which):
+    """Plays a row. Returns its names with the result, or with the trace of an error of its own."""
+    name, journal = which
+    try:
+        return name, journal, row.play(name, journal, **asked), ""
+    except Exception:
+        return name, journal, None, traceback.format_exc()
 
 
 def plant(options):
@@ -92,6 +107,7 @@ def parse():
     parser = argparse.ArgumentParser(prog="./prove", description="Plays faults on the real programs, and judges them.")
     parser.add_argument("--minutes", type=float, default=30, help="for all rows together (30)")
     parser.add_argument("--seed", type=int, default=1, help="of the misfortunes (1)")
+    parser.add_argument("--at-once", type=int, default=1, metavar="ROWS", help="rows that are played beside each other; they mostly wait (1)")
     parser.add_argument("--only", action="append", choices=list(ROWS), metavar="ROW", help="this row; may be given several times: " + ", ".join(ROWS))
     parser.add_argument("--journal", choices=list(JOURNALS), help="rows on this journal alone")
     parser.add_argument("--contract", choices=list(CONTRACTS), default="careless", help="the contract that is billed (careless)")
