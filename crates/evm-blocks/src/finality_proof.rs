@@ -51,6 +51,20 @@ enum NotProven {
     Below(NotBelow),
 }
 
+impl Finding {
+    /// Returns the use that may be made of those who prove.
+    fn state(&self) -> NodeState {
+        let silent = committees::NotProven::is_silence;
+        match (self.newest, &self.objection) {
+            (_, Some(NotProven::Committees(why))) if silent(why) => NodeState::Silent,
+            (None, _) => NodeState::Unverified,
+            // An old proof is no sign of life while newer blocks are not proven.
+            (Some(_), Some(NotProven::Committees(_) | NotProven::Seals(_))) => NodeState::Silent,
+            (Some(_), None | Some(NotProven::Below(_))) => NodeState::Alive,
+        }
+    }
+}
+
 impl FinalityProof {
     /// Nothing was asked yet. The headers between come from the nodes of `fleet`.
     pub(crate) fn of(fleet: Arc<Fleet<JsonRpc>>, by: By) -> Self {
@@ -124,15 +138,7 @@ impl FinalityProof {
 
     /// Returns the proof as people see it: beside the witnesses.
     pub(crate) fn view(&self) -> NodeView {
-        let Finding { newest, objection } = &*self.finding.lock();
-        let silent = committees::NotProven::is_silence;
-        let state = match (newest, objection) {
-            (_, Some(NotProven::Committees(why))) if silent(why) => NodeState::Silent,
-            (None, _) => NodeState::Unverified,
-            // An old proof is no sign of life while newer blocks are not proven.
-            (Some(_), Some(NotProven::Committees(_) | NotProven::Seals(_))) => NodeState::Silent,
-            (Some(_), None | Some(NotProven::Below(_))) => NodeState::Alive,
-        };
+        let finding = self.finding.lock();
         let (label, provider) = match &self.by {
             By::Committees(committees) => {
                 (format!("beacon {}", committees.host()), "sync committees")
@@ -142,8 +148,8 @@ impl FinalityProof {
         NodeView {
             label,
             provider: provider.to_owned(),
-            state,
-            head: newest.map(|newest| newest.block.number),
+            state: finding.state(),
+            head: finding.newest.map(|newest| newest.block.number),
             send_only: false,
             reproach: None,
         }
@@ -152,5 +158,36 @@ impl FinalityProof {
     /// Returns why the last block that was to decide something is not proven; none if it is.
     pub(crate) fn objection(&self) -> Option<String> {
         self.finding.lock().objection.as_ref().map(ToString::to_string)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy::primitives::B256;
+
+    const PROVEN: ProvenFinal =
+        ProvenFinal { block: BlockId { number: 90, hash: B256::repeat_byte(9) }, time: 7 };
+
+    #[test]
+    fn a_proof_that_stops_is_silent_however_many_blocks_it_has_proven() {
+        let unheard = committees::NotProven::Silent { question: "update", why: "gone".to_owned() };
+        let ahead = NotProven::Committees(committees::NotProven::Future);
+        let unsealed = seals::NotProven::Overdue { number: 99, sealers: 1, needed: 15, blocks: 64 };
+        let early = NotProven::Below(NotBelow::Early { number: 99, newest: 90 });
+        let cases = [
+            (None, NodeState::Unverified, NodeState::Alive),
+            (Some(early), NodeState::Unverified, NodeState::Alive),
+            (Some(NotProven::Committees(unheard)), NodeState::Silent, NodeState::Silent),
+            (Some(ahead), NodeState::Unverified, NodeState::Silent),
+            (Some(NotProven::Seals(unsealed)), NodeState::Unverified, NodeState::Silent),
+        ];
+        for (objection, before, after) in cases {
+            let found = [None, Some(PROVEN)].map(|newest| {
+                let objection = objection.clone();
+                Finding { newest, objection }.state()
+            });
+            assert_eq!(found, [before, after], "{objection:?}");
+        }
     }
 }
