@@ -6,6 +6,9 @@ import time
 from contracts import FAMILIES
 from faults import row
 
+#: More blocks than ever wait to be final: the final one is never undone.
+DEEPEST = 1000
+
 
 @row()
 def node_down(world, dice):
@@ -19,7 +22,7 @@ def node_down(world, dice):
 
 @row()
 def reorganisation(world, dice):
-    """The newest block is undone; its transactions are lost, or wait again."""
+    """The newest blocks are undone, one or all that are not final; their transactions are lost, or wait again."""
     time.sleep(dice.uniform(0, 0.6))
     _undo(world, dice)
     world.count()
@@ -27,7 +30,7 @@ def reorganisation(world, dice):
 
 @row()
 def kill_while_undone(world, dice):
-    """The Signer is killed, a block is undone meanwhile, and the Signer starts again."""
+    """The Signer is killed, blocks are undone meanwhile, and the Signer starts again."""
     machine = world.machine
     time.sleep(dice.uniform(0, 0.4))
     machine.kill(signal.SIGKILL)
@@ -38,7 +41,8 @@ def kill_while_undone(world, dice):
 
 def _undo(world, dice):
     for chain in FAMILIES:
-        world.control("fault", kind="reorg", chainId=chain, depth=1, keep=dice.random() < 0.5)
+        depth = dice.choice([1, 1, 2, 5, DEEPEST])
+        world.control("fault", kind="reorg", chainId=chain, depth=depth, keep=dice.random() < 0.5)
 
 
 @row()
