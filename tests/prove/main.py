@@ -49,8 +49,8 @@ def main():
     share, failed = options.minutes * options.at_once / len(plays), False
     asked = {"seed": options.seed, "programs": programs, "minutes": share, "contract": options.contract, "keep": options.keep}
     print(report.HEAD, flush=True)
-    # A row has a process of its own, so that nothing is left of it.
-    with multiprocessing.Pool(options.at_once, end_on_term, maxtasksperchild=1) as pool:
+    # A row has a process of its own, so that nothing is left of it; a fork would lack the thread of background.py.
+    with multiprocessing.get_context("spawn").Pool(options.at_once, end_on_term, maxtasksperchild=1) as pool:
         for name, journal, result, trace in pool.imap_unordered(partial(play, asked), plays):
             if trace:
                 failed = True
@@ -67,8 +67,12 @@ def main():
 
 
 def end_on_term():
-    """Whoever ends this process ends what it has started."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    """Whoever ends this process ends what it has started, however often it is told."""
+    def end(*_):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(143)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 def play(asked, which):
