@@ -258,7 +258,7 @@ fn entry() -> Entry {
         ("userHash", Scalar::Text("AB".repeat(32))),
         ("amount", Scalar::Number(U256::MAX.to_string())),
     ];
-    Entry::parse(fields.map(|(name, value)| (name.to_owned(), value)).into()).unwrap()
+    Entry::parse(fields.map(|(name, value)| (name.into(), value)).into()).unwrap()
 }
 
 fn refused() -> Refused {

@@ -132,7 +132,7 @@ fn entry(id: u64, plan: u64, user: B256, amount: u128) -> Admitted {
         ("period", Scalar::Number("1".to_owned())),
         ("amount", Scalar::Number(amount.to_string())),
     ];
-    let fields = fields.map(|(name, value)| (name.to_owned(), value));
+    let fields = fields.map(|(name, value)| (name.into(), value));
     let profile = Profile::parse(&rows(NOWHERE), Family::Evm).unwrap();
     profile.admit(&Entry::parse(fields.into()).unwrap()).unwrap()
 }

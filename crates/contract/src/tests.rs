@@ -94,7 +94,7 @@ fn entry(n: u8, more: &[(&str, Scalar)]) -> Entry {
     let identity =
         [("subscribeId", number(n)), ("planId", text(7)), ("userHash", text(hex::encode(user(n))))];
     let fields = identity.iter().chain(more).cloned();
-    Entry::parse(fields.map(|(name, value)| (name.to_owned(), value)).collect()).unwrap()
+    Entry::parse(fields.map(|(name, value)| (name.into(), value)).collect()).unwrap()
 }
 
 /// The charge that an entry becomes.

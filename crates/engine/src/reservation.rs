@@ -81,9 +81,9 @@ mod tests {
 
     fn entry(subscribe: u8, user: u8) -> Admitted {
         Entry::parse(BTreeMap::from([
-            ("subscribeId".to_owned(), Scalar::Number(subscribe.to_string())),
-            ("planId".to_owned(), Scalar::Number("3".to_owned())),
-            ("userHash".to_owned(), Scalar::Text(hex::encode([user; 32]))),
+            ("subscribeId".into(), Scalar::Number(subscribe.to_string())),
+            ("planId".into(), Scalar::Number("3".to_owned())),
+            ("userHash".into(), Scalar::Text(hex::encode([user; 32]))),
         ]))
         .unwrap()
         .admitted(Values::new())

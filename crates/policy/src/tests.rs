@@ -49,7 +49,7 @@ fn charge(n: u8, token: Address, amount: u64) -> Charge {
         ("planId", Scalar::Number("3".to_owned())),
         ("userHash", Scalar::Text(hex::encode([n; 32]))),
     ];
-    let fields: BTreeMap<_, _> = fields.map(|(name, value)| (name.to_owned(), value)).into();
+    let fields: BTreeMap<_, _> = fields.map(|(name, value)| (name.into(), value)).into();
     Charge {
         entry: Entry::parse(fields).unwrap().admitted(Values::new()),
         period: Period::Numbered(U256::from(4)),

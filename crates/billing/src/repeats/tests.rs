@@ -16,9 +16,9 @@ const TOKEN: Address = Address::repeat_byte(0x22);
 /// Whatever `who` states besides the ids.
 fn stating(who: u8, values: impl IntoIterator<Item = (&'static str, DynSolValue)>) -> Admitted {
     let fields = BTreeMap::from([
-        ("subscribeId".to_owned(), Scalar::Text(format!("0{who}"))),
-        ("planId".to_owned(), Scalar::Number("3".to_owned())),
-        ("userHash".to_owned(), Scalar::Text(hex::encode([who; 32]))),
+        ("subscribeId".into(), Scalar::Text(format!("0{who}"))),
+        ("planId".into(), Scalar::Number("3".to_owned())),
+        ("userHash".into(), Scalar::Text(hex::encode([who; 32]))),
     ]);
     let values = values.into_iter().map(|(name, value)| (name.into(), value));
     Entry::parse(fields).unwrap().admitted(values.collect::<Values>())

@@ -56,7 +56,7 @@ fn any_charges(profile: &Profile, seeds: &[(i64, [u8; 32], u32, u128)]) -> Vec<C
             ("note", text("the same")),
         ];
         let fields = fields.into_iter().chain(wallet_and_token());
-        let fields = fields.map(|(name, value)| (name.to_owned(), value)).collect();
+        let fields = fields.map(|(name, value)| (name.into(), value)).collect();
         complete(profile, &Entry::parse(fields).unwrap(), None).unwrap()
     };
     seeds.iter().take(most).map(charge).collect()

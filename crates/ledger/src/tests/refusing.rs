@@ -15,7 +15,7 @@ fn refused(who: i64, code: FailCode) -> billing::Refused {
         ("userHash", Scalar::Text(hex::encode(user(u8::try_from(who % 256).unwrap()).0))),
         ("amount", number(10)),
     ];
-    let fields = fields.map(|(name, value)| (name.to_owned(), value));
+    let fields = fields.map(|(name, value)| (name.into(), value));
     Entry::parse(fields.into()).unwrap().refused(code)
 }
 

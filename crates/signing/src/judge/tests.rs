@@ -66,7 +66,7 @@ fn charge(n: u8, amount: u64, payee: Address) -> Charge {
         ("planId", Scalar::Number("3".to_owned())),
         ("userHash", Scalar::Text(hex::encode([n; 32]))),
     ];
-    let fields = fields.map(|(name, value)| (name.to_owned(), value)).into();
+    let fields = fields.map(|(name, value)| (name.into(), value)).into();
     let mut entry = Entry::parse(fields).unwrap().admitted(Values::new());
     entry.supply("payee", DynSolValue::Address(payee));
     let (period, amount) = (Period::Numbered(U256::from(4)), U256::from(amount));

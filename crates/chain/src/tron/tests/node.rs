@@ -105,7 +105,7 @@ pub(super) fn charge(n: u8) -> Charge {
         ("userHash", Scalar::Text(hex::encode([n; 32]))),
         ("amount", Scalar::Number("100".to_owned())),
     ];
-    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let fields = fields.into_iter().map(|(name, value)| (name.into(), value));
     Charge {
         entry: Entry::parse(fields.collect()).unwrap().admitted(Values::new()),
         period: Period::Guarded,
