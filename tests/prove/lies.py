@@ -59,9 +59,9 @@ class Withholds(Lie):
         status, told = await self._json(question)
         if not isinstance(told, dict):
             return None
-        if self.dice.random() < 0.5:
-            return 200, question.told(None if question.is_rpc else {})
         holders = [place for place in _places(told) if place]
+        if self.dice.random() < 0.5 or not holders:
+            return 200, question.told(None if question.is_rpc else {})
         for _ in range(self.dice.randint(1, 3)):
             place = self.dice.choice(holders)
             if place:
