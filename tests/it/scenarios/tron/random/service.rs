@@ -127,7 +127,7 @@ fn set_clock(node: &sandbox_chains::tron::TronNode) {
     NOW.store(now.try_into().unwrap(), Ordering::Relaxed);
 }
 
-fn fields(entry: &Value) -> std::collections::BTreeMap<std::sync::Arc<str>, Scalar> {
+fn fields(entry: &Value) -> std::collections::BTreeMap<Arc<str>, Scalar> {
     let scalar = |value: &Value| match value {
         Value::String(text) => Scalar::Text(text.clone()),
         Value::Number(digits) => Scalar::Number(digits.to_string()),
