@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main():
     options = parse()
-    end_on_term()
+    begin()
     if options.report:
         options.report.write_text(report.page(report.read(options.results or [])))
         return 0
@@ -42,15 +42,14 @@ def main():
         print(*breaches, sep="\n", file=sys.stderr)
         return 1 if breaches else 0
     if real.named():
-        # Time is not to be moved on there.
-        closing.PATIENCE_S = row.MONTH_S = real.FINAL_S
         options.only = options.only or real.ROWS
     programs, plays = options.programs or built(), chosen(options)
-    share, failed = options.minutes * options.at_once / len(plays), False
+    at_once = min(options.at_once, len(plays))
+    share, failed = options.minutes * at_once / len(plays), False
     asked = {"seed": options.seed, "programs": programs, "minutes": share, "contract": options.contract, "keep": options.keep}
     print(report.HEAD, flush=True)
     # A row has a process of its own, so that nothing is left of it; a fork would lack the thread of background.py.
-    with multiprocessing.get_context("spawn").Pool(options.at_once, end_on_term, maxtasksperchild=1) as pool:
+    with multiprocessing.get_context("spawn").Pool(at_once, begin, maxtasksperchild=1) as pool:
         for name, journal, result, trace in pool.imap_unordered(partial(play, asked), plays):
             if trace:
                 failed = True
@@ -66,13 +65,17 @@ def main():
     return 1 if failed else 0
 
 
-def end_on_term():
-    """Whoever ends this process ends what it has started, however often it is told."""
+def begin():
+    """What each process begins with, this one and those of the rows."""
     def end(*_):
+        # Whoever ends it ends what it has started, however often it is told.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         sys.exit(143)
 
     signal.signal(signal.SIGTERM, end)
+    if real.named():
+        # Time is not to be moved on there.
+        closing.PATIENCE_S = row.MONTH_S = real.FINAL_S
 
 
 def play(asked, which):
@@ -80,7 +83,8 @@ def play(asked, which):
     name, journal = which
     try:
         return name, journal, row.play(name, journal, **asked), ""
-    except Exception:
+    except (Exception, SystemExit):
+        # A process that ended without an answer would be waited for.
         return name, journal, None, traceback.format_exc()
 
 

@@ -40,7 +40,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(256))]
 
-        /// Few numbers are the abscissa of a point, half of them for each parity.
+        /// About half of all numbers are the abscissa of a point, and lead somewhere.
         #[test]
         fn any_signature_leads_where_the_library_says(
             r in any::<[u8; 32]>(), s in any::<[u8; 32]>(), odd in any::<bool>(), digest in any::<[u8; 32]>(),
