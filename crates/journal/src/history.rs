@@ -3,7 +3,7 @@
 
 use crate::model::{Added, Corrected};
 use crate::sql::columns::period_text;
-use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
+use crate::sql::{Database, OptionalExtension as _, Row, SqlError, SqlResult, params};
 use crate::{HistoryEvent, HistoryHead, LaneId, Origin};
 use alloy::primitives::B256;
 use billing::{
@@ -75,12 +75,19 @@ pub(crate) fn first_since(conn: &dyn Database, at_ms: i64) -> SqlResult<u64> {
     Ok(from)
 }
 
-/// Returns the digest of the row that wrote down the end of a batch, if that is one of these rows.
+/// Returns the digest of the row that wrote down the end of a batch, if that is one of these rows. The last of them has
+/// to be there.
 pub(crate) fn end_of(
     conn: &dyn Database,
     batch: BatchId,
     rows: &Range<u64>,
 ) -> SqlResult<Option<Vec<u8>>> {
+    // Rows are numbered without a gap. Without this a head that is no row's would be searched for without an end.
+    let last = rows.end.saturating_sub(1);
+    let numbered = "SELECT 1 FROM history WHERE seq = ?1";
+    if last > 0 && !conn.prepare_cached(numbered)?.exists([last])? {
+        return Err(SqlError::NO_ROW);
+    }
     // The fields of a row's body are in the order of their names.
     let begins = format!("{{\"batch\":{},%", batch.0);
     let sql =

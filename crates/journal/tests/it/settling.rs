@@ -164,3 +164,20 @@ async fn what_a_transaction_cost_is_kept_with_it_and_with_the_history() {
     drop(conn);
     assert_eq!(copies::audit(&path, &[]).unwrap().faults.len(), 1, "it was changed");
 }
+
+#[tokio::test]
+async fn an_end_is_not_searched_for_in_rows_that_are_not_there() {
+    let book = Book::in_a_file().await;
+    book.room.forge();
+    let open = book.accept(&[item(1, 1)]).await.unwrap();
+    let Book { journal, room } = book;
+    journal.close().await;
+    let path = config(&room).path;
+    let conn = Connection::open(&path).unwrap();
+    let far =
+        "UPDATE history SET seq = 9000000000000000 WHERE seq = (SELECT max(seq) FROM history)";
+    conn.execute(far, []).unwrap();
+    drop(conn);
+    let journal = Journal::open(&config(&room)).unwrap();
+    assert!(journal.end_in_history(open.batch, NOW_MS).await.is_err(), "a row is missing");
+}
