@@ -3,7 +3,9 @@
 use bytes::BytesMut;
 use futures_util::TryStreamExt as _;
 use futures_util::future::poll_fn;
-use journal::sql::{Constraint, ServerFault, ServerReply, SqlError, SqlResult};
+use journal::sql::{
+    ColumnType, Constraint, ServerColumn, ServerFault, ServerReply, SqlError, SqlResult,
+};
 use parking_lot::Mutex;
 use rusqlite::types::Value;
 use std::error::Error;
@@ -25,7 +27,7 @@ impl ServerQuestion {
     /// One that is asked once.
     pub(crate) fn once(sql: &str, values: Vec<Value>) -> Self {
         // Nothing but a parameter is written with a question mark.
-        let values = values.into_iter().map(Outgoing).collect();
+        let values = values.into_iter().map(Outgoing::Value).collect();
         Self { sql: sql.replace('?', "$"), values, kept: false }
     }
 
@@ -36,8 +38,22 @@ impl ServerQuestion {
 
     /// The same with these values.
     pub(crate) fn with(&self, values: Vec<Value>) -> Self {
-        let values = values.into_iter().map(Outgoing).collect();
+        let values = values.into_iter().map(Outgoing::Value).collect();
         Self { sql: self.sql.clone(), values, kept: self.kept }
+    }
+
+    /// The same with the values of a set of rows.
+    pub(crate) fn of_set(&self, columns: Vec<ServerColumn>) -> Self {
+        let values = columns.into_iter().map(Outgoing::Column).collect();
+        Self { sql: self.sql.clone(), values, kept: self.kept }
+    }
+
+    /// Returns the number of rows that it is to change, if each is free to be changed.
+    pub(crate) fn rows(&self) -> usize {
+        match self.values.first() {
+            Some(Outgoing::Column(column)) => column.values.len(),
+            Some(Outgoing::Value(_)) | None => 1,
+        }
     }
 
     /// Returns true if the statement changes nothing.
@@ -83,19 +99,27 @@ async fn read(found: RowStream) -> Result<ServerReply, tokio_postgres::Error> {
     Ok(ServerReply { rows, changed: usize::try_from(changed).unwrap_or(usize::MAX) })
 }
 
-/// A value on its way to the server.
+/// A value on its way to the server, or those of a set of rows in one column.
 #[derive(Clone, Debug)]
-struct Outgoing(Value);
+enum Outgoing {
+    Value(Value),
+    Column(ServerColumn),
+}
 
 impl Outgoing {
     /// NULL is of whatever type belongs in its place.
     fn kind(&self) -> Type {
-        match &self.0 {
-            Value::Null => Type::UNKNOWN,
-            Value::Integer(_) => Type::INT8,
-            Value::Real(_) => Type::FLOAT8,
-            Value::Text(_) => Type::TEXT,
-            Value::Blob(_) => Type::BYTEA,
+        match self {
+            Self::Value(Value::Null) => Type::UNKNOWN,
+            Self::Value(Value::Integer(_)) => Type::INT8,
+            Self::Value(Value::Real(_)) => Type::FLOAT8,
+            Self::Value(Value::Text(_)) => Type::TEXT,
+            Self::Value(Value::Blob(_)) => Type::BYTEA,
+            Self::Column(column) => match column.kind {
+                ColumnType::Number => Type::INT8_ARRAY,
+                ColumnType::Text => Type::TEXT_ARRAY,
+                ColumnType::Bytes => Type::BYTEA_ARRAY,
+            },
         }
     }
 }
@@ -106,12 +130,37 @@ impl Wire for Outgoing {
         kind: &Type,
         out: &mut BytesMut,
     ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        match &self.0 {
+        match self {
+            Self::Value(value) => Plain(value).to_sql(kind, out),
+            Self::Column(column) => {
+                column.values.iter().map(Plain).collect::<Vec<_>>().to_sql(kind, out)
+            }
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// One value, as the server takes it.
+#[derive(Debug)]
+struct Plain<'v>(&'v Value);
+
+impl Wire for Plain<'_> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self.0 {
             Value::Null => Ok(IsNull::Yes),
-            Value::Integer(number) => Wire::to_sql(number, kind, out),
-            Value::Real(number) => Wire::to_sql(number, kind, out),
-            Value::Text(text) => Wire::to_sql(text, kind, out),
-            Value::Blob(bytes) => Wire::to_sql(bytes, kind, out),
+            Value::Integer(number) => number.to_sql(kind, out),
+            Value::Real(number) => number.to_sql(kind, out),
+            Value::Text(text) => text.to_sql(kind, out),
+            Value::Blob(bytes) => bytes.to_sql(kind, out),
         }
     }
 
@@ -160,14 +209,15 @@ pub(crate) fn fault(error: &tokio_postgres::Error) -> ServerFault {
     ServerFault::said(format!("{error}{source}"))
 }
 
-/// Returns the outcome of a statement that had to change one row: `constraint` if it did not.
+/// Returns the outcome of a statement that had to change so many rows: `constraint` if it did not.
 pub(crate) fn outcome_expecting(
     constraint: Option<Constraint>,
+    rows: usize,
     answer: SqlResult<ServerReply>,
 ) -> SqlResult<()> {
     let Some(constraint) = constraint else { return answer.map(drop) };
     match answer {
-        Ok(ServerReply { changed: 1, .. }) => Ok(()),
+        Ok(ServerReply { changed, .. }) if changed == rows => Ok(()),
         Ok(_) => Err(constraint.into()),
         Err(error) if error.violates(constraint) => Err(constraint.into()),
         Err(error) => Err(error),

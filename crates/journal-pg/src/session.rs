@@ -231,8 +231,8 @@ impl Session {
         database.query_row(sql, [token.bytes()], |row: &Row<'_>| Ok(row.get::<i64>(0)? == 0))
     }
 
-    /// Queues the statement, which goes out with the next question. If it changes no row, or another row is in its
-    /// place, the error is `constraint`.
+    /// Queues the statement, which goes out with the next question. If it does not change all its rows, because another
+    /// row is in the place of one, the error is `constraint`.
     pub(crate) fn queue(
         &self,
         question: ServerQuestion,
@@ -264,16 +264,20 @@ impl Session {
         if !questions.iter().all(ServerQuestion::only_reads) {
             self.opened()?;
         }
-        let (queued, constraints): (Vec<_>, Vec<_>) = self.queue.take().into_iter().unzip();
+        let queued = self.queue.take().into_iter().map(|(question, constraint)| {
+            let rows = question.rows();
+            (question, (constraint, rows))
+        });
+        let (queued, expected): (Vec<_>, Vec<_>) = queued.unzip();
         let all: Vec<ServerQuestion> = queued.into_iter().chain(questions).collect();
         if all.is_empty() {
             return Ok(Vec::new());
         }
         self.prepare_kept(&all)?;
         let mut answers = self.wait(async { Ok(self.send(&all).await) })?.into_iter();
-        for constraint in constraints {
+        for (constraint, rows) in expected {
             let answer = answers.next().unwrap_or_else(|| Ok(ServerReply::default()));
-            let ran = outcome_expecting(constraint, self.told(answer));
+            let ran = outcome_expecting(constraint, rows, self.told(answer));
             if ran == Err(Constraint::Session.into()) {
                 self.broken.set(true);
             }

@@ -2,7 +2,9 @@
 
 use crate::question::ServerQuestion;
 use crate::session::Session;
-use journal::sql::{Constraint, Database, ServerReply, ServerStatement, SqlResult, Statement};
+use journal::sql::{
+    Constraint, Database, ServerColumn, ServerReply, ServerStatement, SqlResult, Statement,
+};
 use rusqlite::types::Value;
 
 /// A statement of this session's server.
@@ -18,6 +20,14 @@ impl ServerStatement for SessionStatement<'_> {
 
     fn queue(&self, values: Vec<Value>, expecting: Option<Constraint>) -> SqlResult<()> {
         self.session.queue(self.question.with(values), expecting)
+    }
+
+    fn queue_set(
+        &self,
+        columns: Vec<ServerColumn>,
+        expecting: Option<Constraint>,
+    ) -> SqlResult<()> {
+        self.session.queue(self.question.of_set(columns), expecting)
     }
 }
 

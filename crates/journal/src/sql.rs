@@ -7,12 +7,14 @@
 pub mod columns;
 mod error;
 mod fault;
+mod new_rows;
 mod server;
 
 pub use error::{Constraint, SqlError};
 pub use fault::ServerFault;
+pub(crate) use new_rows::NewRows;
 pub use rusqlite::params;
-pub use server::{ServerReply, ServerStatement};
+pub use server::{ColumnType, ServerColumn, ServerReply, ServerStatement};
 
 use rusqlite::types::{FromSql, ToSql, Value, ValueRef};
 use rusqlite::{CachedStatement, Connection, Transaction};

@@ -7,7 +7,10 @@ use crate::commit::{day_sums, requests, rows};
 use crate::history::ClaimPlace;
 use crate::model::{Added, Addition, LaneId, Origin, Proposal};
 use crate::sql::columns::period_text;
-use crate::sql::{Constraint, Database, OptionalExtension as _, Row, SqlResult, Statement, params};
+use crate::sql::{
+    ColumnType, Constraint, Database, NewRows, OptionalExtension as _, Row, SqlResult, Statement,
+    params,
+};
 use crate::tables::{batch_hours, profiles, scopes};
 use crate::{AcceptError, Durable, HistoryEvent, Sealed, history};
 use alloy::primitives::B256;
@@ -17,6 +20,7 @@ use billing::{
 use policy::utc_day;
 use rusqlite::types::ToSql;
 use serde_json::json;
+use std::sync::LazyLock;
 
 /// Takes the position that was signed for, the claims and the signature; nothing of it when anything
 /// fails, or when the lane is at another position.
@@ -257,12 +261,10 @@ fn insert_claims(
 ) -> SqlResult<Vec<ClaimPlace>> {
     let items = &proposal.sealed.items;
     let freed = release_expired_guards(conn, scope, items, proposal.chain_time)?;
-    let (mut insert, mut keep) = (NewClaim::inserting(conn)?, NewClaim::keeping_payers(conn)?);
-    for (index, item) in items.iter().enumerate() {
-        let new = NewClaim { batch, index, scope, item, live: true };
-        new.bind(|claim| insert.queue_expecting(Constraint::Claim, claim))?;
-        new.keep_payer(&mut keep)?;
-    }
+    let new =
+        (0..).zip(items).map(|(index, item)| NewClaim { batch, index, scope, item, live: true });
+    CLAIMS.queue(conn, Some(Constraint::Claim), new, |claim, put| claim.bind(put))?;
+    keep_payers(conn, items)?;
     Ok(freed)
 }
 
@@ -312,22 +314,43 @@ pub(crate) struct NewClaim<'a> {
     pub(crate) live: bool,
 }
 
+/// The claims. One that another claim excludes is not inserted.
+static CLAIMS: LazyLock<NewRows> = LazyLock::new(|| {
+    use ColumnType::{Bytes, Number, Text};
+    let columns = [
+        ("batch", Number),
+        ("item", Number),
+        ("scope", Number),
+        ("subscribe_id", Number),
+        ("plan_id", Number),
+        ("user_hash", Bytes),
+        ("period", Text),
+        ("amount", Text),
+        ("plan_version", Text),
+        ("wallet", Bytes),
+        ("token", Bytes),
+        ("live", Number),
+    ];
+    NewRows::of("claim", &columns)
+});
+
+/// The users of each wallet.
+static PAYERS: LazyLock<NewRows> = LazyLock::new(|| {
+    NewRows::of("payer", &[("wallet", ColumnType::Bytes), ("user_hash", ColumnType::Bytes)])
+});
+
+/// Keeps who pays these charges, where that is known.
+pub(crate) fn keep_payers(conn: &dyn Database, items: &[Item]) -> SqlResult<()> {
+    let known = items.iter().filter_map(|item| Some((item.terms.wallet?, item.key.user)));
+    PAYERS.queue(conn, None, known, |(wallet, user), put| {
+        put(params![wallet.as_slice(), user.0.as_slice()])
+    })
+}
+
 impl NewClaim<'_> {
     /// The statement that inserts a claim. If another claim excludes it, no row is inserted.
     pub(crate) fn inserting(conn: &dyn Database) -> SqlResult<Statement<'_>> {
-        conn.prepare_cached(
-            "INSERT INTO claim (batch, item, scope, subscribe_id, plan_id, user_hash,
-                                period, amount, plan_version, wallet, token, live)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-             ON CONFLICT DO NOTHING",
-        )
-    }
-
-    /// The statement that keeps who pays a claim.
-    pub(crate) fn keeping_payers(conn: &dyn Database) -> SqlResult<Statement<'_>> {
-        conn.prepare_cached(
-            "INSERT INTO payer (wallet, user_hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-        )
+        CLAIMS.row(conn)
     }
 
     /// Has the claim's values inserted by `run`.
@@ -347,11 +370,5 @@ impl NewClaim<'_> {
             item.terms.token.as_ref().map(|token| token.as_slice()),
             self.live
         ])
-    }
-
-    /// Keeps who pays it, where that is known.
-    pub(crate) fn keep_payer(&self, keep: &mut Statement<'_>) -> SqlResult<()> {
-        let Some(wallet) = self.item.terms.wallet else { return Ok(()) };
-        keep.queue(params![wallet.as_slice(), self.item.key.user.0.as_slice()])
     }
 }

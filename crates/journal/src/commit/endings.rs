@@ -1,7 +1,8 @@
 //! The ends of batches, and the handling of transactions that the journal did not know.
 
 use crate::commit::acceptance::{
-    NewBatch, NewClaim, advance, insert_batch, is_taken, next_batch, release_expired_guards,
+    NewBatch, NewClaim, advance, insert_batch, is_taken, keep_payers, next_batch,
+    release_expired_guards,
 };
 use crate::commit::rows::origin_of;
 use crate::commit::{day_sums, waiting_claims};
@@ -236,7 +237,7 @@ fn insert_adopted(
     let scope = scopes::of(conn, &origin)?;
     let freed = release_expired_guards(conn, scope, items, tx.landed.block.time)?;
     let mut elsewhere = Vec::new();
-    let (mut inserting, mut keep) = (NewClaim::inserting(conn)?, NewClaim::keeping_payers(conn)?);
+    let mut inserting = NewClaim::inserting(conn)?;
     for (index, item) in items.iter().enumerate() {
         let new = |live| NewClaim { batch, index, scope, item, live };
         let mut insert = |live| new(live).bind(|claim| inserting.execute(claim));
@@ -246,8 +247,8 @@ fn insert_adopted(
                 .queue(params![batch.0, index])?;
             elsewhere.push(index);
         }
-        new(true).keep_payer(&mut keep)?;
     }
+    keep_payers(conn, items)?;
     let transaction = hex::encode(tx.landed.hash);
     let adopted = history::Accepted {
         batch,

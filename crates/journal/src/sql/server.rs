@@ -10,6 +10,42 @@ pub trait ServerStatement {
 
     /// Queues the statement, which goes out with the next question. If it violates the constraint, the error is that.
     fn queue(&self, values: Vec<Value>, expecting: Option<Constraint>) -> SqlResult<()>;
+
+    /// Queues a statement that inserts a row for each of the columns' values. If it inserts fewer, the error is the
+    /// constraint.
+    fn queue_set(&self, columns: Vec<ServerColumn>, expecting: Option<Constraint>)
+    -> SqlResult<()>;
+}
+
+/// The type of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// Whole numbers.
+    Number,
+    /// Text.
+    Text,
+    /// Bytes.
+    Bytes,
+}
+
+impl ColumnType {
+    /// A server's word for a list of such values.
+    pub(crate) fn list(self) -> &'static str {
+        match self {
+            Self::Number => "bigint[]",
+            Self::Text => "text[]",
+            Self::Bytes => "bytea[]",
+        }
+    }
+}
+
+/// The values that rows have in one column; as many as there are rows.
+#[derive(Clone, Debug)]
+pub struct ServerColumn {
+    /// Their type.
+    pub kind: ColumnType,
+    /// The values. Each is of that type, or NULL.
+    pub values: Vec<Value>,
 }
 
 /// The result of a statement.
