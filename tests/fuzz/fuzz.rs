@@ -3,6 +3,11 @@
 
 #![no_main]
 
+mod claims_file;
+mod keystore;
+mod request;
+mod server_rows;
+
 use alloy::primitives::{Address, B256, keccak256};
 use beacon::answer::{Answer, Bootstrap, FinalityUpdate, Update};
 use beacon::client::LightClient;
@@ -24,16 +29,20 @@ use tron_primitives::transaction::{SignedBytes, Unsigned};
 /// Reads some bytes.
 type Read = fn(&[u8]);
 
-const TARGETS: [(&str, Read); 11] = [
+const TARGETS: [(&str, Read); 15] = [
     ("beacon", beacon_answers),
     ("certificate", certificates),
+    ("claims-file", claims_file::take),
     ("config", configurations),
     ("error", error_texts),
     ("evm-account", evm_accounts),
     ("evm-block", evm_blocks),
     ("evm-bytes", evm_bytes),
+    ("keystore", keystore::open),
     ("parlia", sealed_headers),
     ("profile", profiles),
+    ("request", request::answer),
+    ("server-row", server_rows::read),
     ("tron-block", tron_blocks),
     ("tron-transaction", tron_transactions),
 ];
