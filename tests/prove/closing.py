@@ -45,7 +45,7 @@ def close(world):
         history.certificates += [(one, certified(world, exported, one, of.transactions[one.transaction])) for one in newest]
     totals = machine.run("totals", "--prove")
     history.totals, history.totals_proven = sums(totals.stdout), fault(totals)
-    history.audit, history.backup, history.restored_ledger = world.journal.questions(machine)
+    history.audit, history.copies = world.journal.questions(machine)
     return history
 
 

@@ -3,9 +3,10 @@
 import json
 import re
 import shutil
+import sys
 
 from background import Line
-from postgres import Server
+from postgres import NATIVE, Server
 
 _SECTION = re.compile(r"\[journal\]\n(?:.+\n)*")
 
@@ -25,16 +26,28 @@ class FileJournal:
         machine.must("init")
 
     def questions(self, machine):
-        """Stops the Signer, and asks its journal: the faults of the audit, of a backup, and the ledger of the restored one."""
+        """Stops the Signer, and asks its journal: the faults of the audit, a backup that is restored, and a move to a server."""
         copy = self.world.room / "backup.sqlite"
         copy.unlink(missing_ok=True)
         unkept = fault(machine.run("backup", copy))
         machine.kill()
-        audit = fault(machine.run("audit"))
-        if unkept:
-            return audit, unkept, None
-        room = machine.beside("restored")
-        return audit, *_restored(room, fault(room.run("restore", copy)))
+        audit, room = fault(machine.run("audit")), machine.beside("restored")
+        copies = [_copy("backup", room, unkept) if unkept else _copy("restore", room, fault(room.run("restore", copy)))]
+        if NATIVE.exists():
+            copies.append(self._moved(machine))
+        else:
+            print("the journal is not moved to a server: `./test --only node_packages` brings one", file=sys.stderr)
+        return audit, copies
+
+    def _moved(self, machine):
+        """Moves the journal to a server of its own."""
+        room, journal = machine.beside("moved"), ServerJournal(self.world)
+        try:
+            room.config.write_text(journal.configure(room.config.read_text(), room))
+            moved = machine.run("journal", "copy", "--to", room.config, "--owner-url-file", journal.owner(room))
+            return _copy("journal copy", room, fault(moved) or fault(room.run("audit")))
+        finally:
+            journal.close()
 
     def close(self):
         pass
@@ -69,22 +82,23 @@ class ServerJournal:
 
     def make(self, machine):
         if machine is self.world.machines[0]:
-            machine.must("init", "--owner-url-file", self._owner(machine))
+            machine.must("init", "--owner-url-file", self.owner(machine))
 
-    def _owner(self, machine):
+    def owner(self, machine):
+        """The file with the URL of the administrator."""
         owner = machine.room / "owner"
         owner.write_text(f"postgresql://postgres@127.0.0.1:{self.server.port}/postgres")
         owner.chmod(0o600)
         return owner
 
     def questions(self, machine):
-        """Stops the Signers, and asks the journal: its audit, and a copy of it to a file, with the ledger of that."""
+        """Stops the Signers, and asks the journal: its audit after a migration that has nothing to do, and a move to a file."""
         for one in self.world.machines:
             one.kill()
-        audit = fault(machine.run("audit"))
-        room = machine.beside("copied")
+        migrated = machine.run("journal", "migrate", "--owner-url-file", self.owner(machine))
+        audit, room = fault(migrated) or fault(machine.run("audit")), machine.beside("moved")
         room.config.write_text(FileJournal(self.world).configure(room.config.read_text(), room))
-        return audit, *_restored(room, fault(machine.run("journal", "copy", "--to", room.config)))
+        return audit, [_copy("journal copy", room, fault(machine.run("journal", "copy", "--to", room.config)))]
 
     def close(self):
         for line in self.lines.values():
@@ -100,10 +114,11 @@ def fault(ended):
     return "" if ended.returncode == 0 else f"{ended.args[3:]}: {ended.stderr or ended.stdout}"
 
 
-def _restored(room, problem):
+def _copy(made_by, room, problem):
+    """What the judge hears of a copy: what made it, why it could not, and its ledger. The copy is gone then."""
     exported = None if problem else ledger(room.run("export", "--format", "jsonl"))
     shutil.rmtree(room.room, ignore_errors=True)
-    return problem, exported
+    return made_by, problem, exported
 
 
 def ledger(exported):

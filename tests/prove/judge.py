@@ -22,7 +22,7 @@ LAWS = {
     "events": "the events, read from the beginning, tell each charge",
     "certificate": "a charge has a certificate, which proves it to whoever trusts its block",
     "audit": "the audit of the journal is clean",
-    "backup": "a backup can be made and restored, and its ledger is the same",
+    "backup": "each copy of the journal can be made and used, and its ledger is the same",
     "ends": "nothing stays open, and the Signer is ready",
 }
 
@@ -79,7 +79,6 @@ class History:
     #: The status of each transaction that was named, by its hash; none where the Signer knows of no such billing.
     billings: dict
     ledger: list = field(default_factory=list)
-    restored_ledger: list | None = None
     totals: list = field(default_factory=list)
     #: The words of the proof of the totals, where it failed.
     totals_proven: str = ""
@@ -87,7 +86,8 @@ class History:
     #: Charges whose certificate was asked for: the charge, and why it proves nothing, or "".
     certificates: list = field(default_factory=list)
     audit: str = ""
-    backup: str = ""
+    #: Copies of the journal: what made each, why it could not, or "", and the ledger of the copy.
+    copies: list = field(default_factory=list)
     ready: bool = True
     #: Billings that are still open, by chain.
     undecided: dict = field(default_factory=dict)
@@ -221,10 +221,11 @@ def _certificate(history, _):
 def _closing(history, _):
     if history.audit:
         yield "audit", None, history.audit
-    if history.backup:
-        yield "backup", None, history.backup
-    if history.restored_ledger is not None and history.restored_ledger != history.ledger:
-        yield "backup", None, "the ledger of the restored journal is another"
+    for made_by, problem, ledger in history.copies:
+        if problem:
+            yield "backup", None, f"{made_by}: {problem}"
+        elif ledger != history.ledger:
+            yield "backup", None, f"{made_by}: the ledger of the copy is another"
     for chain, undecided in history.undecided.items():
         if undecided:
             yield "ends", chain, f"{undecided} billings are open"

@@ -36,14 +36,14 @@ def honest():
         charges=[Charge(139, 7, 3, 5, HASH)],
         transactions={HASH},
         billings={HASH: status(HASH)},
-        ledger=[row], restored_ledger=[row], totals=[{"chain": 139, "amount": 5}], told=[(139, 7, 3)],
+        ledger=[row], copies=[("restore", "", [row])], totals=[{"chain": 139, "amount": 5}], told=[(139, 7, 3)],
         certificates=[(Charge(139, 7, 3, 5, HASH), "")],
     )
 
 
 def refused():
     """One subscription that was refused, and not charged."""
-    return History([Post(139, [ENTRY], 1.0, 2.0, 2, {"data": []})], [], set(), {}, restored_ledger=[])
+    return History([Post(139, [ENTRY], 1.0, 2.0, 2, {"data": []})], [], set(), {}, copies=[("restore", "", [])])
 
 
 class TheJudge(unittest.TestCase):
@@ -133,8 +133,8 @@ class TheJudge(unittest.TestCase):
 
     def test_what_the_journal_says_of_itself(self):
         self.convicts("audit", lambda h: setattr(h, "audit", "batch 1 differs"))
-        self.convicts("backup", lambda h: setattr(h, "backup", "the copy is not kept"))
-        self.convicts("backup", lambda h: h.restored_ledger.clear())
+        self.convicts("backup", lambda h: h.copies.append(("backup", "the copy is not kept", None)))
+        self.convicts("backup", lambda h: h.copies.append(("restore", "", [])))
 
     def test_what_does_not_end(self):
         self.convicts("ends", lambda h: setattr(h, "undecided", {139: 1}))
