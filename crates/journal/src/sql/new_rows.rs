@@ -2,7 +2,7 @@
 //! is more work than its row.
 
 use crate::sql::server::{ColumnType, ServerColumn, plain};
-use crate::sql::{BindValues, Constraint, Database, SqlResult, Statement};
+use crate::sql::{BindValues, Constraint, Database, SqlError, SqlResult, Statement};
 use rusqlite::types::ToSql;
 
 /// The statements that insert rows into a table, each row unless another one is in its place.
@@ -73,8 +73,9 @@ impl NewRows {
         all.into_iter().try_for_each(|one| bind(one, &mut put))?;
         match conn.prepare_cached(&self.set)? {
             Statement::OnServer(set) => set.queue_set(columns, expecting),
-            // The row of the same table was a server's.
-            Statement::Kept(_) | Statement::Once(_) => Ok(()),
+            Statement::Kept(_) | Statement::Once(_) => {
+                Err(SqlError::foreign("a file takes rows, and no set of them"))
+            }
         }
     }
 }
