@@ -105,9 +105,18 @@ impl Lane {
         self.counts.lock().clone()
     }
 
-    /// Returns the gate: open if the lane takes new work.
+    /// Returns the gate: open if the lane takes new work. The time that nodes are given to name who took a place ends
+    /// between two looks, and looks may fail for long: so the gate is asked of the batches as well.
     pub fn gate(&self) -> Gate {
-        self.account.gate()
+        let gate = self.account.gate();
+        let nonces = self.pulse().and_then(|pulse| pulse.nonces);
+        match self.unnamed_taker(nonces) {
+            Some(position) if gate == Gate::Open => {
+                let signer = self.chain.facts().signer;
+                Gate::Closed(Closed::UnnamedTaker { signer, position })
+            }
+            Some(_) | None => gate,
+        }
     }
 
     /// The last look at the chain.

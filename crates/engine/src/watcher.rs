@@ -98,6 +98,10 @@ impl Watcher {
     pub async fn look(&self) {
         let extent = self.lane.extent();
         let error = self.tick(extent).await.err();
+        // A look that failed has ruled nothing, and the other accounts of the chain ask this one's own gate.
+        if let Gate::Closed(why) = self.lane.gate() {
+            self.lane.account.close_meanwhile(why);
+        }
         self.lane.last_error.set(error, &self.lane.account.name);
         self.lane.looks.ended(extent, self.lane.journal.now_ms());
         self.lane.runway.watch_gas().await;
