@@ -1,4 +1,4 @@
-//! Files of claims, imported into a journal that has some already.
+//! Files of claims, imported into a journal that has none.
 
 use journal::{Journal, NotImported};
 use journal_test_support::{Book, config};
