@@ -112,7 +112,7 @@ async fn a_transaction_that_the_node_forgot_after_the_answer_is_sent_again_by_th
 async fn a_request_that_has_begun_is_finished_before_the_process_stops(family: Family) {
     let town = Town::on(family).await;
     let signer = town.signer().await;
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     let (scheduler, body) = (signer.scheduler.clone(), request(&town));
     let (heard, ()) = tokio::join!(scheduler.bill(&body), async {
         town.proxy.struck().await;

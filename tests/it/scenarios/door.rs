@@ -3,7 +3,6 @@
 //! limits, is `./test --siege`.
 
 use crate::world::patience::eventually;
-use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::{EVM_PATH, Installation, Signer, hear, unix_seconds};
 use crate::world::town::Town;
 use serde_json::json;
@@ -170,7 +169,7 @@ async fn hanging_up_frees_no_place_while_the_work_goes_on() {
             .env("SIGNER__CHAINS__139__RPC_TIMEOUT", "30s")
     };
     let (town, signer) = found(patient).await;
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     for place in [0, 1] {
         let body = json!(town.entries([place])).to_string();
         let letter = signer.scheduler.letter("POST", EVM_PATH, body.as_bytes(), unix_seconds());
@@ -213,7 +212,7 @@ async fn health_and_metrics_have_a_port_of_their_own_where_it_is_configured() {
         eventually(path, async || machines.get(path).await.status == 200).await;
     }
     // As much as the other port takes, and more: work that does not end, and strangers on every place.
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     let held_up = json!({"dryRun": true, "list": town.entries([1])});
     let working = signer.scheduler.bill(&held_up);
     let crowd = async {

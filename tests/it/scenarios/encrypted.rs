@@ -3,7 +3,6 @@
 
 use crate::world::authority::{Authority, Paper, scheduler};
 use crate::world::patience::eventually;
-use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::{EVM_PATH, Scheduler, Signer, hear, unix_seconds};
 use crate::world::town::Town;
 use rcgen::ExtendedKeyUsagePurpose;
@@ -160,7 +159,7 @@ async fn a_renewed_certificate_is_taken_up_without_a_restart() {
         async |who: &Scheduler| Some(who.send("GET", path, b"", unix_seconds()).await?.status);
     assert_eq!((status(&believes_old).await, status(&believes_new).await), (Some(404), None));
     // One request is at work meanwhile, on a connection of before.
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     let entries = json!(town.entries([0]));
     let (heard, ()) = tokio::join!(believes_old.bill(&entries), async {
         town.proxy.struck_times(1).await;

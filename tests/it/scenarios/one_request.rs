@@ -3,7 +3,7 @@
 
 use crate::world::anvil::{Family, Mining};
 use crate::world::patience::eventually;
-use crate::world::proxy::{Act, SIMULATE};
+use crate::world::proxy::Act;
 use crate::world::signer::{Heard, Signer};
 use crate::world::town::{Founding, Town};
 use futures_util::future::join_all;
@@ -80,7 +80,7 @@ async fn from_before_the_commit_to_after_finality_the_answer_is_one_transaction(
     let signer = town.signer().await;
     signer.ready().await;
     let mut request = Request::new(&town, [0, 1]);
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     let (named, ()) = tokio::join!(request.post(&signer, 10), async {
         town.proxy.struck().await;
         town.proxy.heal();

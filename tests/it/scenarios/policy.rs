@@ -4,7 +4,7 @@
 use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::Subscriber;
 use crate::world::lies::one_unit_more_was_taken;
-use crate::world::proxy::{ANYTHING, Act, SEND, SIMULATE};
+use crate::world::proxy::{ANYTHING, Act, SEND};
 use crate::world::signer::{Heard, Scheduler, Signer};
 use crate::world::town::{Founding, PRICE, Town, entry, spell};
 use alloy::primitives::Address;
@@ -284,7 +284,7 @@ async fn a_paused_chain_signs_nothing_new_and_follows_what_is_open_also_after_a_
 async fn a_request_that_is_on_its_way_when_the_chain_is_paused_is_not_signed(family: Family) {
     let town = town_with(family, |_| String::new()).await;
     let signer = town.signer().await;
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     let body = json!(town.entries(0..2));
     let (heard, ()) = tokio::join!(signer.scheduler.bill(&body), async {
         town.proxy.struck().await;

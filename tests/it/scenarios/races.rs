@@ -2,7 +2,6 @@
 
 use crate::world::anvil::Family;
 use crate::world::patience::{ASKED_AT_MOST, Dice};
-use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::{Heard, Scheduler, Signer};
 use crate::world::town::{Founding, Town};
 use futures_util::future::join_all;
@@ -104,7 +103,7 @@ async fn requests_that_arrive_together_share_an_fsync() {
     let town = crowd(Family::Evm, 12).await;
     let signer = town.signer().await;
     let before = counted(&signer, "signer_journal_commits_total ").await;
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     let bodies: Vec<Value> = (0..12).map(|place| json!(town.entries([place]))).collect();
     let (heard, ()) =
         tokio::join!(join_all(bodies.iter().map(|body| signer.scheduler.bill(body))), async {
@@ -123,7 +122,7 @@ async fn requests_that_arrive_together_share_an_fsync() {
 async fn a_caller_that_hangs_up_does_not_lose_the_charge(family: Family) {
     let town = Town::on(family).await;
     let signer = town.signer().await;
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     let body = json!({"requestId": "hung-up", "list": town.entries([0])});
     tokio::select! {
         heard = signer.scheduler.bill(&body) => panic!("answered too early: {heard:?}"),

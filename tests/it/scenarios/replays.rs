@@ -2,7 +2,7 @@
 //! sender heard.
 
 use crate::world::patience::eventually;
-use crate::world::proxy::{Act, SEND, SIMULATE};
+use crate::world::proxy::SEND;
 use crate::world::signer::{EVM_PATH, Heard, SECRET, Scheduler, Signer, hear, unix_seconds};
 use crate::world::town::Town;
 use base64::Engine as _;
@@ -124,7 +124,7 @@ async fn a_message_that_was_refused_charges_nobody_later() {
 #[tokio::test]
 async fn the_same_message_twice_at_once_has_one_answer() {
     let (town, signer, _) = founded().await;
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     let message = billing(&signer, &json!(town.entries([0, 1])));
     let (first, second, ()) = tokio::join!(sent(&message), sent(&message), async {
         town.proxy.struck().await;

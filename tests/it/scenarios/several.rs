@@ -7,7 +7,7 @@ mod giving_way;
 mod rung;
 
 use crate::world::patience::eventually;
-use crate::world::proxy::{Act, Proxy, SIMULATE};
+use crate::world::proxy::Proxy;
 use crate::world::signer::{Installation, Signer};
 use crate::world::town::Town;
 use serde_json::json;
@@ -92,7 +92,7 @@ async fn who_wakes_up_when_another_serves_says_nothing_untrue_and_ends() {
     let first = one.start().await;
     first.ready().await;
     let second = other.start().await;
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     let (scheduler, body) = (first.scheduler.clone(), json!(town.entries([0, 1])));
     let (heard, second) = tokio::join!(scheduler.try_bill(&body), async {
         town.proxy.struck().await;

@@ -7,7 +7,6 @@ mod service;
 
 use crate::world::anvil::Family;
 use crate::world::patience::eventually;
-use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::{SECRET, Signer, WEBHOOK_KEY, WEBHOOK_SECRET};
 use crate::world::town::{KEY, Town};
 use holder::Holder;
@@ -104,7 +103,7 @@ async fn killed_before_a_signature_nobody_is_charged_and_the_next_process_charge
     let town = town(family).await;
     let signer = town.signer().await;
     let holder = Holder::of(&signer);
-    town.proxy.fault(SIMULATE, Act::Hold);
+    town.proxy.hold_billings_of(&town.people);
     let body = json!({"requestId": "the-one", "list": town.entries([0])});
     let (heard, ()) = tokio::join!(signer.scheduler.try_bill(&body), async {
         town.proxy.struck().await;

@@ -1,15 +1,18 @@
 //! Stands between the Signer and its node: counts what is asked, and misbehaves by method name. On
 //! TRON the method is the last part of the path.
 
+mod faults;
 mod methods;
 
+pub(crate) use faults::Act;
 pub(crate) use methods::{ANYTHING, BLOCK, LOOK, OUTCOME, READER, SEND, SIMULATE};
 
+use self::faults::{Fault, mentions, names};
 use self::methods::{NEWEST, fits};
 use super::contracts::Subscriber;
 use super::patience::PATIENCE;
 use super::plain::client;
-use alloy::primitives::{Bytes as Raw, keccak256};
+use alloy::primitives::{Address, Bytes as Raw, keccak256};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -20,44 +23,10 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
-
-/// What the proxy does with a call instead of passing it on.
-#[derive(Clone, Debug)]
-pub(crate) enum Act {
-    /// Neither passes it on nor answers.
-    Swallow,
-    /// Passes it on, and never answers.
-    PassOnAndHang,
-    /// Passes it on, and answers with HTTP 502.
-    PassOnAndFail,
-    /// Passes it on, and drops the connection instead of answering.
-    PassOnAndBreak,
-    /// Drops the connection, as if nobody were there.
-    Break,
-    /// Keeps it until the proxy is healed, then passes it on.
-    Hold,
-    /// Does not pass it on; answers with this JSON-RPC error message.
-    Refuse(&'static str),
-    /// Does not pass it on; answers with the JSON-RPC error message that this makes of the question.
-    RefuseAs(fn(&Value) -> &'static str),
-    /// Passes it on, and answers with such a message all the same.
-    PassOnAndRefuseAs(fn(&Value) -> &'static str),
-    /// Does not pass a transaction on, and answers with its hash as if it had.
-    Pretend,
-    /// Passes it on after this time.
-    Delay(Duration),
-    /// Passes it on unless it asks about an older block than the newest by its number: the node has
-    /// forgotten the states of those.
-    Forget,
-    /// Passes it on, and lies: this is done to the answer.
-    Rewrite(fn(&mut Value)),
-    /// Does not pass it on; answers with the text that this makes of the question.
-    Say(fn(&Value) -> String),
-}
 
 /// One question to the node.
 #[derive(Clone, Debug)]
@@ -71,7 +40,7 @@ pub(crate) struct Asked {
 
 #[derive(Debug)]
 struct Shared {
-    faults: watch::Sender<Vec<(&'static str, Act)>>,
+    faults: watch::Sender<Vec<Fault>>,
     asked: Mutex<Vec<Asked>>,
     /// How many calls have met a fault since the last one was set.
     strikes: watch::Sender<usize>,
@@ -112,8 +81,24 @@ impl Proxy {
     /// `eth_getTransactionCount pending`, those that ask about that block; on TRON also by its side, as
     /// in `walletsolidity/getblock`. There a rewrite is done to the whole answer.
     pub(crate) fn fault(&self, method: &'static str, act: Act) {
+        self.add(Fault { method, about: vec![], act });
+    }
+
+    /// The same, of those that name any of these accounts.
+    pub(crate) fn fault_about(&self, method: &'static str, accounts: &[Address], act: Act) {
+        let about = accounts.iter().map(alloy::hex::encode).collect();
+        self.add(Fault { method, about, act });
+    }
+
+    /// From now on every billing of any of these people is held before it is simulated. A Signer simulates for its own
+    /// sake as well, to learn whether the contract takes a batch of nobody: that passes, and is no sign of a request.
+    pub(crate) fn hold_billings_of(&self, people: &[Subscriber]) {
+        self.add(Fault { method: SIMULATE, about: names(people), act: Act::Hold });
+    }
+
+    fn add(&self, fault: Fault) {
         self.shared.strikes.send_replace(0);
-        self.shared.faults.send_modify(|faults| faults.push((method, act)));
+        self.shared.faults.send_modify(|faults| faults.push(fault));
     }
 
     /// From now on no record on EVM can be held against its block.
@@ -150,14 +135,11 @@ impl Proxy {
         self.shared.asked.lock().iter().filter(|asked| fits(method, &asked.method)).count()
     }
 
-    /// How many calls of `method` about any of these people were answered since [`Self::take_asked`]. What the Signer
-    /// asks for its own sake in between, as whether the contract still takes a batch of nobody, is none of them.
+    /// How many calls of `method` about any of these people were answered since [`Self::take_asked`].
     pub(crate) fn asked_about(&self, method: &str, people: &[Subscriber]) -> usize {
-        let names = people.iter().flat_map(|who| [who.user_hash.as_slice(), who.wallet.as_slice()]);
-        let names: Vec<String> = names.map(alloy::hex::encode).collect();
+        let names = names(people);
         let about = |asked: &&Asked| {
-            let text = String::from_utf8_lossy(&asked.text).to_lowercase();
-            fits(method, &asked.method) && names.iter().any(|name| text.contains(name))
+            fits(method, &asked.method) && mentions(&String::from_utf8_lossy(&asked.text), &names)
         };
         self.shared.asked.lock().iter().filter(about).count()
     }
@@ -307,10 +289,13 @@ impl Shared {
         let narrow = block.map(|block| format!("{method} {block}")).unwrap_or_default();
         let faults = self.faults.borrow();
         let whole = format!("{side}/{method}");
-        let fault = |m: &str| fits(m, method) || m == narrow || m == whole;
-        let (_, act) = faults.iter().find(|(m, _)| fault(m))?;
+        let meets = |Fault { method: m, about, .. }: &&Fault| {
+            let called = fits(m, method) || *m == narrow || *m == whole;
+            called && (about.is_empty() || mentions(&question.to_string(), about))
+        };
+        let act = faults.iter().find(meets)?.act.clone();
         self.strikes.send_modify(|strikes| *strikes += 1);
-        Some(act.clone())
+        Some(act)
     }
 }
 
