@@ -3,11 +3,13 @@
 //! journal.
 
 use super::lane_name::LaneName;
+use super::look_times::LookTime;
 use super::reservation::Reservations;
 use alloy::primitives::Address;
 use billing::{Closed, Gate, Place};
 use parking_lot::RwLock;
 use std::sync::Arc;
+use std::time::Duration;
 use tracing::{info, warn};
 
 /// The state that the lanes of one chain share.
@@ -25,6 +27,17 @@ struct AccountState {
     gate: RwLock<Gate>,
     /// Until when the journal knows what the account did, Unix ms; none when it knows everything.
     doubt: RwLock<Option<i64>>,
+    /// When the last look began that told what the account did; none before the first.
+    told: RwLock<Option<LookTime>>,
+}
+
+/// How old the knowledge of what an account did may be before something is signed by it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KnowledgeAge {
+    /// The age that is too old.
+    pub(super) too_old: Duration,
+    /// Now, Unix ms.
+    pub(super) now_ms: i64,
 }
 
 /// The account of a lane: its gate and its doubt, beside the other accounts of its chain.
@@ -41,12 +54,21 @@ impl AccountState {
     /// charges. A batch with a nonce is safe from all that an old copy of its own journal has forgotten: whatever
     /// ended the batch in that time has used the nonce. So only known acts count, and none are known before the
     /// first look.
-    fn may_have_charged(&self, place: Place) -> bool {
+    fn may_have_charged(&self, place: Place, age: KnowledgeAge) -> bool {
         let gate = self.gate.read();
+        if self.is_untold(age) {
+            return true;
+        }
         match place {
             Place::Nonce => *gate == Gate::Opening || gate.tells_of_unknown(),
             Place::Free | Place::Doubtful => self.doubt.read().is_some() || !gate.knows_all(),
         }
+    }
+
+    /// Returns true if looks have failed for so long that nobody knows what the account, or a stranger with its key,
+    /// has done since.
+    fn is_untold(&self, KnowledgeAge { too_old, now_ms }: KnowledgeAge) -> bool {
+        self.told.read().is_some_and(|told| told.is_past(too_old, now_ms))
     }
 }
 
@@ -57,6 +79,7 @@ impl Account {
             signer,
             gate: RwLock::new(Gate::Opening),
             doubt: RwLock::new(None),
+            told: RwLock::new(None),
         });
         others.accounts.write().push(Arc::clone(&state));
         Self { name, state, others: others.clone() }
@@ -115,27 +138,45 @@ impl Account {
         self.others.accounts.read().len() <= 1
     }
 
+    /// A look at the account that began then has told what the account did.
+    pub(super) fn is_told(&self, began: LookTime) {
+        *self.state.told.write() = Some(began);
+    }
+
+    /// Returns true if looks at the account have failed for so long that nobody knows what was done with its key since.
+    pub(super) fn is_untold(&self, age: KnowledgeAge) -> bool {
+        self.state.is_untold(age)
+    }
+
     /// Another account of the chain that may have charged customers whom the journal does not know of.
     /// Before this lane opens, each has to be known not to have. An open lane closes as soon as another account
-    /// has sent what the journal does not know: whoever has that key may charge the customers of this one.
-    pub(super) fn unreconciled_other(&self) -> Option<Address> {
+    /// has sent what the journal does not know, or looks at it have failed for long: whoever has that key may charge the
+    /// customers of this one.
+    pub(super) fn unreconciled_other(&self, age: KnowledgeAge) -> Option<Address> {
         let is_open = self.gate() == Gate::Open;
-        let unreconciled = |other: &&Arc<AccountState>| {
+        let unreconciled = |other: &AccountState| {
             let gate = other.gate.read();
             let unknown = if is_open { gate.tells_of_unknown() } else { !gate.knows_all() };
-            other.doubt.read().is_some() || unknown
+            other.doubt.read().is_some() || unknown || other.is_untold(age)
         };
+        self.find_other(unreconciled)
+    }
+
+    /// Another account of the chain, looks at which have failed for too long.
+    pub(super) fn untold_other(&self, age: KnowledgeAge) -> Option<Address> {
+        self.find_other(|other| other.is_untold(age))
+    }
+
+    fn find_other(&self, such: impl Fn(&AccountState) -> bool) -> Option<Address> {
         let accounts = self.others.accounts.read();
         let mut others = accounts.iter().filter(|other| !Arc::ptr_eq(other, &self.state));
-        others.find(unreconciled).map(|other| other.signer)
+        others.find(|other| such(other)).map(|other| other.signer)
     }
 
     /// Returns true if another account of the chain may have charged, without the journal, what an open batch of
     /// this one charges, which this protects.
-    pub(super) fn another_may_have_charged(&self, place: Place) -> bool {
-        let accounts = self.others.accounts.read();
-        let mut others = accounts.iter().filter(|other| !Arc::ptr_eq(other, &self.state));
-        others.any(|other| other.may_have_charged(place))
+    pub(super) fn another_may_have_charged(&self, place: Place, age: KnowledgeAge) -> bool {
+        self.find_other(|other| other.may_have_charged(place, age)).is_some()
     }
 }
 
@@ -143,14 +184,17 @@ impl Account {
 mod tests {
     use super::*;
 
+    /// So old may it be: a minute after 1970 began.
+    const A_MINUTE: KnowledgeAge = KnowledgeAge { too_old: Duration::from_mins(1), now_ms: 60_000 };
+
     fn account(gate: Gate, doubt: Option<i64>) -> AccountState {
         let (gate, doubt) = (RwLock::new(gate), RwLock::new(doubt));
-        AccountState { signer: Address::ZERO, gate, doubt }
+        AccountState { signer: Address::ZERO, gate, doubt, told: RwLock::new(None) }
     }
 
     #[test]
     fn an_account_may_have_charged_before_its_first_look_and_while_acts_of_it_are_unknown() {
-        let charged = |gate, doubt, place| account(gate, doubt).may_have_charged(place);
+        let charged = |gate, doubt, place| account(gate, doubt).may_have_charged(place, A_MINUTE);
         let ahead = Gate::Closed(Closed::Ahead { signer: Address::ZERO, sent: 2, known: 1 });
         for place in [Place::Nonce, Place::Free] {
             assert!(charged(Gate::Opening, None, place));
@@ -160,5 +204,27 @@ mod tests {
         let copy = Gate::Closed(Closed::OpenBatchesFirst);
         assert!(charged(copy.clone(), Some(7), Place::Free));
         assert!(!charged(copy, Some(7), Place::Nonce), "or two accounts wait for each other");
+    }
+
+    #[test]
+    fn no_account_signs_for_longer_than_a_while_by_what_was_told_of_another() {
+        let accounts = ChainAccounts::default();
+        let [one, other] = [1, 2].map(|at| {
+            let name = LaneName { chain: "any".to_owned(), account: at.to_string() };
+            Account::join(&accounts, Address::with_last_byte(at), name)
+        });
+        let later = |now_ms| KnowledgeAge { now_ms, ..A_MINUTE };
+        for account in [&one, &other] {
+            account.set_gate(Gate::Open);
+            account.is_told(LookTime::now(0));
+        }
+        assert_eq!(one.untold_other(later(59_999)), None);
+        assert!(!one.another_may_have_charged(Place::Nonce, later(59_999)));
+        one.is_told(LookTime::now(30_000));
+        assert_eq!(one.untold_other(later(60_000)), Some(Address::with_last_byte(2)));
+        assert_eq!(one.unreconciled_other(later(60_000)), Some(Address::with_last_byte(2)));
+        assert!(one.another_may_have_charged(Place::Nonce, later(60_000)));
+        assert_eq!(other.untold_other(later(60_000)), None, "looks at the first go on");
+        assert!(other.is_untold(later(60_000)), "and it does not sign itself either");
     }
 }

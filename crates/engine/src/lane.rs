@@ -1,6 +1,6 @@
 //! One signing account on one chain, put together from parts that each own their state.
 
-use super::chain_accounts::{Account, ChainAccounts};
+use super::chain_accounts::{Account, ChainAccounts, KnowledgeAge};
 use super::counts::LaneCounts;
 use super::lane_error::{LaneError, LastError};
 use super::lane_name::LaneName;
@@ -24,6 +24,9 @@ use tracing::{info, warn};
 
 /// The age up to which failed batches are told to a chain, ms.
 const PAST_MS: i64 = 86_400_000;
+
+/// The time that looks at an account may fail while the accounts of its chain sign by what the last one told.
+const LOOKS_MAY_FAIL: Duration = Duration::from_secs(12);
 
 /// One signing account on one chain.
 #[derive(Debug)]
@@ -105,18 +108,29 @@ impl Lane {
         self.counts.lock().clone()
     }
 
-    /// Returns the gate: open if the lane takes new work. The time that nodes are given to name who took a place ends
-    /// between two looks, and looks may fail for long: so the gate is asked of the batches as well.
+    /// Returns the gate: open if the lane takes new work. Looks rule it, and may fail for long. So what only time brings is
+    /// asked each time: nodes have told for too long that a place is used, and not by what; or no look has told for too
+    /// long what another account did.
     pub fn gate(&self) -> Gate {
         let gate = self.account.gate();
-        let nonces = self.pulse().and_then(|pulse| pulse.nonces);
-        match self.unnamed_taker(nonces) {
-            Some(position) if gate == Gate::Open => {
-                let signer = self.chain.facts().signer;
-                Gate::Closed(Closed::UnnamedTaker { signer, position })
-            }
-            Some(_) | None => gate,
+        if gate != Gate::Open {
+            return gate;
         }
+        let facts = self.chain.facts();
+        let nonces = self.pulse().and_then(|pulse| pulse.nonces);
+        if let Some(position) = self.unnamed_taker(nonces) {
+            return Gate::Closed(Closed::UnnamedTaker { signer: facts.signer, position });
+        }
+        self.account.untold_other(self.too_old()).map_or(Gate::Open, |other| {
+            let other = spell_address(facts.family, other);
+            Gate::Closed(Closed::OtherAccountUnreconciled { other })
+        })
+    }
+
+    /// The age at which what looks have told of an account of the chain is too old to sign by.
+    pub(super) fn too_old(&self) -> KnowledgeAge {
+        let too_old = self.intervals().longest_at_work().saturating_add(LOOKS_MAY_FAIL);
+        KnowledgeAge { too_old, now_ms: self.journal.now_ms() }
     }
 
     /// The last look at the chain.
@@ -217,7 +231,7 @@ impl Lane {
         let rules = self.settings.role.rules(self.settings.rules);
         let known = self.account.doubt().is_none() && self.past.checks().knew_all();
         let rules = if known { rules } else { rules.until_all_is_known() };
-        let others_known = !self.account.another_may_have_charged(rules.place);
+        let others_known = !self.account.another_may_have_charged(rules.place, self.too_old());
         if others_known { rules } else { rules.until_other_accounts_are_known() }
     }
 

@@ -14,12 +14,25 @@ use tokio::time::{Instant, sleep_until};
 /// used elsewhere: that use is known before nodes forget the states that tell of it.
 const NOTHING_TO_TELL: Duration = Duration::from_mins(2);
 
-/// When a look ended: by what runs while the machine does, and by the clock (Unix ms), which goes on while the
+/// The time of a look: by what runs while the machine does, and by the clock (Unix ms), which goes on while the
 /// machine sleeps.
 #[derive(Clone, Copy, Debug)]
-struct LastLook {
+pub(super) struct LookTime {
     at: Instant,
     at_ms: i64,
+}
+
+impl LookTime {
+    /// Now, which the clock calls `at_ms`.
+    pub(super) fn now(at_ms: i64) -> Self {
+        Self { at: Instant::now(), at_ms }
+    }
+
+    /// Returns true if the time is at least `age` before now, which the clock calls `now_ms`.
+    pub(super) fn is_past(self, age: Duration, now_ms: i64) -> bool {
+        let passed_ms = now_ms.abs_diff(self.at_ms);
+        self.at.elapsed() >= age || u128::from(passed_ms) >= age.as_millis()
+    }
 }
 
 /// When something was last to be signed.
@@ -56,14 +69,21 @@ pub(super) struct Intervals {
     pub(super) spread: Duration,
 }
 
+impl Intervals {
+    /// The longest interval between looks at a lane on which something is open, or beside other accounts.
+    pub(super) fn longest_at_work(self) -> Duration {
+        self.poll.max(self.spread.min(self.idle))
+    }
+}
+
 /// The times of a lane's looks.
 #[derive(Debug, Default)]
 pub(super) struct LookTimes {
     /// The last whole look; none before the first.
-    whole: Mutex<Option<LastLook>>,
+    whole: Mutex<Option<LookTime>>,
     /// The same until the next one has ended, where that may be longer ago than it ever is while requests come;
     /// none otherwise.
-    since: Mutex<Option<LastLook>>,
+    since: Mutex<Option<LookTime>>,
     /// True if somebody waits for the next whole look.
     wanted: AtomicBool,
     requests: Mutex<RequestTimes>,
@@ -116,7 +136,7 @@ impl LookTimes {
         if extent == HeadExtent::News {
             return;
         }
-        *self.whole.lock() = Some(LastLook { at: Instant::now(), at_ms: now_ms });
+        *self.whole.lock() = Some(LookTime::now(now_ms));
         *self.since.lock() = None;
         self.wanted.store(false, Ordering::Relaxed);
         self.looked.notify_waiters();
@@ -138,12 +158,8 @@ impl LookTimes {
     pub(super) async fn wake(&self, every: Duration, now_ms: i64) {
         let looked = self.looked.notified();
         self.requests.lock().another(every.saturating_mul(2));
-        let stale = |since: LastLook| {
-            let passed_ms = now_ms.abs_diff(since.at_ms);
-            since.at.elapsed() >= every || u128::from(passed_ms) >= every.as_millis()
-        };
         let since = *self.since.lock();
-        if since.is_some_and(stale) {
+        if since.is_some_and(|since| since.is_past(every, now_ms)) {
             self.wanted.store(true, Ordering::Relaxed);
             self.stir();
             looked.await;

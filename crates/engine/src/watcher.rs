@@ -7,6 +7,7 @@ use super::end_log;
 use super::held_up::{HeldUp, SigningFailure};
 use super::lane::Lane;
 use super::lane_error::LaneError;
+use super::look_times::LookTime;
 use super::not_ready::NotReady;
 use super::open_batches::OpenBatch;
 use super::opening::open;
@@ -97,7 +98,11 @@ impl Watcher {
     /// A tick whose failure is remembered, and is no reason to stop.
     pub async fn look(&self) {
         let extent = self.lane.extent();
+        let began = LookTime::now(self.lane.journal.now_ms());
         let error = self.tick(extent).await.err();
+        if error.is_none() {
+            self.lane.account.is_told(began);
+        }
         // A look that failed has ruled nothing, and the other accounts of the chain ask this one's own gate.
         if let Gate::Closed(why) = self.lane.gate() {
             self.lane.account.close_meanwhile(why);

@@ -5,6 +5,7 @@ use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::Billing;
 use crate::world::manual;
 use crate::world::patience::eventually;
+use crate::world::proxy::{ANYTHING, Act};
 use crate::world::signer::{Heard, Installation, Signer};
 use crate::world::town::{Founding, Town, signer_address};
 use alloy::primitives::{Address, B256, U256};
@@ -22,6 +23,7 @@ on_both_families![
     a_key_that_goes_with_something_open_is_followed_and_its_claims_hold,
     neither_a_kill_nor_another_order_of_the_keys_moves_anybody,
     an_account_without_gas_is_named_and_the_others_bill_on,
+    while_nobody_knows_what_one_account_does_no_other_charges,
     a_limit_of_the_day_is_one_for_all_accounts,
     two_keys_of_one_account_are_no_two_accounts,
 ];
@@ -297,6 +299,28 @@ async fn an_account_without_gas_is_named_and_the_others_bill_on(family: Family) 
     assert_eq!(post(&town, &signer, &second[..1]).await.code(), 1);
     town.quiet(&signer).await;
     only_these_paid(&town, &[first[0], second[0]]).await;
+    ends_well(&town, signer).await;
+}
+
+async fn while_nobody_knows_what_one_account_does_no_other_charges(family: Family) {
+    let town = of_two(family).await;
+    let signer = town.signer().await;
+    let [first, _] = parts(&town, &signer).await;
+    town.proxy.fault_about(ANYTHING, &[second_address()], Act::Break);
+    // A stranger with its key may charge this one's customers from here on, and no look would tell.
+    let asked = json!({"dryRun": true, "list": town.entries([first[0]])});
+    let refused = async || signer.scheduler.bill(&asked).await.status == 503;
+    eventually("looks have failed for too long", refused).await;
+    let heard = post(&town, &signer, &first[..1]).await;
+    let why = heard.body["msg"].as_str().unwrap();
+    assert_eq!((heard.status, heard.code()), (503, 0), "{heard:?}");
+    assert!(why.contains(&town.spell(second_address())), "{why}");
+    town.proxy.heal();
+    let open = async || signer.scheduler.bill(&asked).await.status == 200;
+    eventually("a look has told what it did", open).await;
+    assert_eq!(post(&town, &signer, &first[..1]).await.code(), 1);
+    town.quiet(&signer).await;
+    only_these_paid(&town, &first[..1]).await;
     ends_well(&town, signer).await;
 }
 
