@@ -65,6 +65,10 @@ impl NewRows {
         let empty = |kind: &ColumnType| ServerColumn { kind: *kind, values: Vec::new() };
         let mut columns: Vec<ServerColumn> = self.kinds.iter().map(empty).collect();
         let mut put = |values: &[&dyn ToSql]| {
+            // `unnest` fills a list that is shorter than the others with NULL.
+            if values.len() != columns.len() {
+                return Err(SqlError::foreign("a row has a value for each column"));
+            }
             for (column, value) in columns.iter_mut().zip(plain(values)?) {
                 column.values.push(value);
             }
