@@ -31,10 +31,10 @@ struct AccountState {
     told: RwLock<Option<LookTime>>,
 }
 
-/// How old the knowledge of what an account did may be before something is signed by it.
+/// The age at which nothing is signed any more by what a look has told of an account.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnowledgeAge {
-    /// The age that is too old.
+    /// That age.
     pub(super) too_old: Duration,
     /// Now, Unix ms.
     pub(super) now_ms: i64,
