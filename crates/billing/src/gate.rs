@@ -35,7 +35,8 @@ impl Gate {
             Self::Closed(why) => match why {
                 Closed::Halted(_)
                 | Closed::OnlyFollows { .. }
-                | Closed::OtherAccountUnreconciled { .. } => true,
+                | Closed::OtherAccountUnreconciled { .. }
+                | Closed::OtherAccountUnseen { .. } => true,
                 Closed::Ahead { .. }
                 | Closed::OpenBatchesFirst
                 | Closed::InPools { .. }
@@ -68,7 +69,8 @@ impl Gate {
                 | Closed::UsedLater
                 | Closed::Halted(_)
                 | Closed::OnlyFollows { .. }
-                | Closed::OtherAccountUnreconciled { .. } => false,
+                | Closed::OtherAccountUnreconciled { .. }
+                | Closed::OtherAccountUnseen { .. } => false,
             },
         }
     }

@@ -28,7 +28,7 @@ struct AccountState {
     /// Until when the journal knows what the account did, Unix ms; none when it knows everything.
     doubt: RwLock<Option<i64>>,
     /// When the last look began that told what the account did; none before the first.
-    told: RwLock<Option<LookTime>>,
+    seen: RwLock<Option<LookTime>>,
 }
 
 /// The age at which nothing is signed any more by what a look has told of an account.
@@ -56,7 +56,7 @@ impl AccountState {
     /// first look.
     fn may_have_charged(&self, place: Place, age: KnowledgeAge) -> bool {
         let gate = self.gate.read();
-        if self.is_untold(age) {
+        if self.is_unseen(age) {
             return true;
         }
         match place {
@@ -67,8 +67,8 @@ impl AccountState {
 
     /// Returns true if looks have failed for so long that nobody knows what the account, or a stranger with its key,
     /// has done since.
-    fn is_untold(&self, KnowledgeAge { too_old, now_ms }: KnowledgeAge) -> bool {
-        self.told.read().is_some_and(|told| told.is_past(too_old, now_ms))
+    fn is_unseen(&self, KnowledgeAge { too_old, now_ms }: KnowledgeAge) -> bool {
+        self.seen.read().is_some_and(|seen| seen.is_past(too_old, now_ms))
     }
 }
 
@@ -79,7 +79,7 @@ impl Account {
             signer,
             gate: RwLock::new(Gate::Opening),
             doubt: RwLock::new(None),
-            told: RwLock::new(None),
+            seen: RwLock::new(None),
         });
         others.accounts.write().push(Arc::clone(&state));
         Self { name, state, others: others.clone() }
@@ -139,32 +139,31 @@ impl Account {
     }
 
     /// A look at the account that began then has told what the account did.
-    pub(super) fn is_told(&self, began: LookTime) {
-        *self.state.told.write() = Some(began);
+    pub(super) fn was_seen(&self, began: LookTime) {
+        *self.state.seen.write() = Some(began);
     }
 
     /// Returns true if looks at the account have failed for so long that nobody knows what was done with its key since.
-    pub(super) fn is_untold(&self, age: KnowledgeAge) -> bool {
-        self.state.is_untold(age)
+    pub(super) fn is_unseen(&self, age: KnowledgeAge) -> bool {
+        self.state.is_unseen(age)
     }
 
     /// Another account of the chain that may have charged customers whom the journal does not know of.
     /// Before this lane opens, each has to be known not to have. An open lane closes as soon as another account
-    /// has sent what the journal does not know, or looks at it have failed for long: whoever has that key may charge the
-    /// customers of this one.
-    pub(super) fn unreconciled_other(&self, age: KnowledgeAge) -> Option<Address> {
+    /// has sent what the journal does not know: whoever has that key may charge the customers of this one.
+    pub(super) fn unreconciled_other(&self) -> Option<Address> {
         let is_open = self.gate() == Gate::Open;
         let unreconciled = |other: &AccountState| {
             let gate = other.gate.read();
             let unknown = if is_open { gate.tells_of_unknown() } else { !gate.knows_all() };
-            other.doubt.read().is_some() || unknown || other.is_untold(age)
+            other.doubt.read().is_some() || unknown
         };
         self.find_other(unreconciled)
     }
 
     /// Another account of the chain, looks at which have failed for too long.
-    pub(super) fn untold_other(&self, age: KnowledgeAge) -> Option<Address> {
-        self.find_other(|other| other.is_untold(age))
+    pub(super) fn unseen_other(&self, age: KnowledgeAge) -> Option<Address> {
+        self.find_other(|other| other.is_unseen(age))
     }
 
     fn find_other(&self, such: impl Fn(&AccountState) -> bool) -> Option<Address> {
@@ -189,7 +188,7 @@ mod tests {
 
     fn account(gate: Gate, doubt: Option<i64>) -> AccountState {
         let (gate, doubt) = (RwLock::new(gate), RwLock::new(doubt));
-        AccountState { signer: Address::ZERO, gate, doubt, told: RwLock::new(None) }
+        AccountState { signer: Address::ZERO, gate, doubt, seen: RwLock::new(None) }
     }
 
     #[test]
@@ -216,15 +215,14 @@ mod tests {
         let later = |now_ms| KnowledgeAge { now_ms, ..A_MINUTE };
         for account in [&one, &other] {
             account.set_gate(Gate::Open);
-            account.is_told(LookTime::now(0));
+            account.was_seen(LookTime::now(0));
         }
-        assert_eq!(one.untold_other(later(59_999)), None);
+        assert_eq!(one.unseen_other(later(59_999)), None);
         assert!(!one.another_may_have_charged(Place::Nonce, later(59_999)));
-        one.is_told(LookTime::now(30_000));
-        assert_eq!(one.untold_other(later(60_000)), Some(Address::with_last_byte(2)));
-        assert_eq!(one.unreconciled_other(later(60_000)), Some(Address::with_last_byte(2)));
+        one.was_seen(LookTime::now(30_000));
+        assert_eq!(one.unseen_other(later(60_000)), Some(Address::with_last_byte(2)));
         assert!(one.another_may_have_charged(Place::Nonce, later(60_000)));
-        assert_eq!(other.untold_other(later(60_000)), None, "looks at the first go on");
-        assert!(other.is_untold(later(60_000)), "and it does not sign itself either");
+        assert_eq!(other.unseen_other(later(60_000)), None, "looks at the first go on");
+        assert!(other.is_unseen(later(60_000)), "and it does not sign itself either");
     }
 }

@@ -121,9 +121,9 @@ impl Lane {
         if let Some(position) = self.unnamed_taker(nonces) {
             return Gate::Closed(Closed::UnnamedTaker { signer: facts.signer, position });
         }
-        self.account.untold_other(self.too_old()).map_or(Gate::Open, |other| {
+        self.account.unseen_other(self.too_old()).map_or(Gate::Open, |other| {
             let other = spell_address(facts.family, other);
-            Gate::Closed(Closed::OtherAccountUnreconciled { other })
+            Gate::Closed(Closed::OtherAccountUnseen { other })
         })
     }
 
@@ -182,6 +182,10 @@ impl Lane {
         match self.gate() {
             Gate::Opening => Some(told(self.unopened())),
             Gate::Open => self.error().map(told),
+            Gate::Closed(why @ Closed::OtherAccountUnseen { .. }) => {
+                let of_the_other = || (NotReady::Nodes, why.to_string());
+                Some(self.error().map_or_else(of_the_other, told))
+            }
             Gate::Closed(why) => match NotReady::of_closed(&why) {
                 Some(reason) => Some(match self.chain.unready() {
                     // Nothing is read on before that is mended.

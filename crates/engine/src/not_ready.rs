@@ -102,6 +102,7 @@ impl NotReady {
     pub(super) fn of_closed(why: &Closed) -> Option<Self> {
         match why {
             Closed::OnlyFollows { .. } => None,
+            Closed::OtherAccountUnseen { .. } => Some(Self::Nodes),
             Closed::OpenBatchesFirst
             | Closed::Reading { .. }
             | Closed::OtherAccountUnreconciled { .. } => Some(Self::OldCopy),

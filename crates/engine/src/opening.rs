@@ -214,9 +214,12 @@ async fn open_gate(lane: &Lane, told_ms: i64) -> Result<(), LaneError> {
     let mut gate = Gate::Open;
     if let Some(why) = lane.settings.role.only_follows() {
         gate = Gate::Closed(Closed::OnlyFollows { account: lane.account().to_owned(), why });
-    } else if let Some(other) = lane.account.unreconciled_other(lane.too_old()) {
+    } else if let Some(other) = lane.account.unreconciled_other() {
         let other = spell_address(lane.chain.facts().family, other);
         gate = Gate::Closed(Closed::OtherAccountUnreconciled { other });
+    } else if let Some(other) = lane.account.unseen_other(lane.too_old()) {
+        let other = spell_address(lane.chain.facts().family, other);
+        gate = Gate::Closed(Closed::OtherAccountUnseen { other });
     }
     if let (Gate::Open, Some(why)) = (&gate, lane.chain.halt()) {
         gate = Gate::Closed(Closed::Halted(why));

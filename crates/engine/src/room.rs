@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Waits until one more transaction may wait for a block.
 pub(super) async fn room(lane: &Lane) -> Result<HeadView, NoVerdict> {
     lane.looks.wake(lane.chain.facts().poll_interval, lane.journal.now_ms()).await;
-    if lane.account.is_untold(lane.too_old()) {
+    if lane.account.is_unseen(lane.too_old()) {
         return Err(NoVerdict::LaneOpening(lane.unopened()));
     }
     let mut pulses = lane.chain.heads();

@@ -101,7 +101,7 @@ impl Watcher {
         let began = LookTime::now(self.lane.journal.now_ms());
         let error = self.tick(extent).await.err();
         if error.is_none() {
-            self.lane.account.is_told(began);
+            self.lane.account.was_seen(began);
         }
         // A look that failed has ruled nothing, and the other accounts of the chain ask this one's own gate.
         if let Gate::Closed(why) = self.lane.gate() {

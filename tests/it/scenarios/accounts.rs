@@ -302,6 +302,11 @@ async fn an_account_without_gas_is_named_and_the_others_bill_on(family: Family) 
     ends_well(&town, signer).await;
 }
 
+/// True of a line of the metrics that names what keeps a chain from new work.
+fn is_obstacle(line: &&str) -> bool {
+    line.starts_with("signer_obstacle{") && line.ends_with(" 1")
+}
+
 async fn while_nobody_knows_what_one_account_does_no_other_charges(family: Family) {
     let town = of_two(family).await;
     let signer = town.signer().await;
@@ -315,6 +320,9 @@ async fn while_nobody_knows_what_one_account_does_no_other_charges(family: Famil
     let why = heard.body["msg"].as_str().unwrap();
     assert_eq!((heard.status, heard.code()), (503, 0), "{heard:?}");
     assert!(why.contains(&town.spell(second_address())), "{why}");
+    let metrics = signer.scheduler.get("/metrics").await.body;
+    let obstacles: Vec<&str> = metrics.as_str().unwrap().lines().filter(is_obstacle).collect();
+    assert!(obstacles[0].contains("reason=\"nodes\"") && obstacles.len() == 1, "{obstacles:?}");
     town.proxy.heal();
     let open = async || signer.scheduler.bill(&asked).await.status == 200;
     eventually("a look has told what it did", open).await;

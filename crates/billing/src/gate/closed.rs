@@ -80,6 +80,11 @@ pub enum Closed {
         /// That account, as its chain spells it.
         other: String,
     },
+    /// Looks at another account that signs, or has signed, on the chain have failed for too long.
+    OtherAccountUnseen {
+        /// That account, as its chain spells it.
+        other: String,
+    },
 }
 
 /// Why a journal may not know what an account did.
@@ -159,6 +164,7 @@ impl fmt::Display for Closed {
                  billed what the journal does not know: `accounts` or `following` in /health/ready \
                  tells why"
             ),
+            Self::OtherAccountUnseen { other } => f.write_str(&other_unseen(other)),
         }
     }
 }
@@ -177,5 +183,13 @@ fn unnamed_taker(signer: Address, position: u64) -> String {
         "the nonce {position} of the account {signer} is used, and its nodes do not tell yet by which transaction, or \
          whom that charged: `heldUp` of the billing tells why. Use nodes with history, or say with `claims import` \
          whom it charged"
+    )
+}
+
+fn other_unseen(other: &str) -> String {
+    format!(
+        "looks at the account {other}, which signs on this chain or has signed on it, have failed for too long: whoever \
+         else has its key may have charged the same customers. `accounts` or `following` in /health/ready tells why \
+         they fail"
     )
 }
