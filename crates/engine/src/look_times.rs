@@ -156,14 +156,19 @@ impl LookTimes {
 
     /// Waits for a look where the last one is longer ago than it ever is while the lane is at work.
     pub(super) async fn wake(&self, every: Duration, now_ms: i64) {
-        let looked = self.looked.notified();
         self.requests.lock().another(every.saturating_mul(2));
         let since = *self.since.lock();
         if since.is_some_and(|since| since.is_past(every, now_ms)) {
-            self.wanted.store(true, Ordering::Relaxed);
-            self.stir();
-            looked.await;
+            self.next_look().await;
         }
+    }
+
+    /// Has the lane looked at now, and waits until that look has ended, well or not.
+    pub(super) async fn next_look(&self) {
+        let looked = self.looked.notified();
+        self.wanted.store(true, Ordering::Relaxed);
+        self.stir();
+        looked.await;
     }
 
     fn pause(&self, every: Duration, intervals: Intervals, work: Work) -> Duration {

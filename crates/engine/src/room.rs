@@ -12,7 +12,11 @@ use std::time::Duration;
 pub(super) async fn room(lane: &Lane) -> Result<HeadView, NoVerdict> {
     lane.looks.wake(lane.chain.facts().poll_interval, lane.journal.now_ms()).await;
     if lane.account.is_unseen(lane.too_old()) {
-        return Err(NoVerdict::LaneOpening(lane.unopened()));
+        // The process may have been stopped for a while.
+        lane.looks.next_look().await;
+        if lane.account.is_unseen(lane.too_old()) {
+            return Err(NoVerdict::LaneOpening(lane.unopened()));
+        }
     }
     let mut pulses = lane.chain.heads();
     loop {

@@ -80,7 +80,7 @@ pub enum Closed {
         /// That account, as its chain spells it.
         other: String,
     },
-    /// Looks at another account that signs, or has signed, on the chain have failed for too long.
+    /// No look at another account that signs, or has signed, on the chain has succeeded for too long.
     OtherAccountUnseen {
         /// That account, as its chain spells it.
         other: String,
@@ -188,8 +188,8 @@ fn unnamed_taker(signer: Address, position: u64) -> String {
 
 fn other_unseen(other: &str) -> String {
     format!(
-        "looks at the account {other}, which signs on this chain or has signed on it, have failed for too long: whoever \
-         else has its key may have charged the same customers. `accounts` or `following` in /health/ready tells why \
-         they fail"
+        "no look at the account {other}, which signs on this chain or has signed on it, has succeeded for too long: \
+         whoever else has its key may have charged the same customers. `accounts` or `following` in /health/ready tells \
+         why"
     )
 }
