@@ -183,7 +183,7 @@ impl Account {
 mod tests {
     use super::*;
 
-    /// So old may it be: a minute after 1970 began.
+    /// A minute is too old, and the clock is a minute after its zero.
     const A_MINUTE: KnowledgeAge = KnowledgeAge { too_old: Duration::from_mins(1), now_ms: 60_000 };
 
     fn account(gate: Gate, doubt: Option<i64>) -> AccountState {

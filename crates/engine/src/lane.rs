@@ -11,6 +11,7 @@ use super::past_check::PastCheck;
 use super::role::Role;
 use super::runway::Runway;
 use super::signing_queue::SigningQueue;
+use super::verdict::NoVerdict;
 use billing::{Attempt, BatchId, Closed, Gate, NonceView, Rules, Slot, spell_address};
 use chain::{Chain, ChainError, Delivery, HeadExtent, HeadView, Unready};
 use journal::{Durable, Journal, JournalError, LaneId, LaneState, Origin};
@@ -131,6 +132,14 @@ impl Lane {
     pub(super) fn too_old(&self) -> KnowledgeAge {
         let too_old = self.intervals().longest_at_work().saturating_add(LOOKS_MAY_FAIL);
         KnowledgeAge { too_old, now_ms: self.journal.now_ms() }
+    }
+
+    /// Refuses to sign if looks at the lane's own account have failed for too long.
+    pub(super) fn is_seen(&self) -> Result<(), NoVerdict> {
+        if self.account.is_unseen(self.too_old()) {
+            return Err(NoVerdict::LaneOpening(self.unopened()));
+        }
+        Ok(())
     }
 
     /// The last look at the chain.

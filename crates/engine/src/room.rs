@@ -11,12 +11,10 @@ use std::time::Duration;
 /// Waits until one more transaction may wait for a block.
 pub(super) async fn room(lane: &Lane) -> Result<HeadView, NoVerdict> {
     lane.looks.wake(lane.chain.facts().poll_interval, lane.journal.now_ms()).await;
-    if lane.account.is_unseen(lane.too_old()) {
+    if lane.is_seen().is_err() {
         // The process may have been stopped for a while.
         lane.looks.next_look().await;
-        if lane.account.is_unseen(lane.too_old()) {
-            return Err(NoVerdict::LaneOpening(lane.unopened()));
-        }
+        lane.is_seen()?;
     }
     let mut pulses = lane.chain.heads();
     loop {

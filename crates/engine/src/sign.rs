@@ -98,6 +98,7 @@ async fn try_once(
     let in_turn = timeout_at(deadline, ticket.turn()).await;
     in_turn.map_err(|_| TryError::NoVerdict(late(lane)))?;
     // The signature may have taken a while.
+    lane.is_seen().map_err(TryError::NoVerdict)?;
     if let Gate::Closed(why) = lane.gate() {
         return Err(TryError::NoVerdict(NoVerdict::LaneClosed(why)));
     }
