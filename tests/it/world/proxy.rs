@@ -135,7 +135,7 @@ impl Proxy {
         self.shared.asked.lock().iter().filter(|asked| fits(method, &asked.method)).count()
     }
 
-    /// How many calls of `method` about any of these people were answered since [`Self::take_asked`].
+    /// The number of calls of `method` about any of these people that were answered since [`Self::take_asked`].
     pub(crate) fn asked_about(&self, method: &str, people: &[Subscriber]) -> usize {
         let names = names(people);
         let about = |asked: &&Asked| {

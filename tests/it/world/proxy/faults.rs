@@ -4,7 +4,7 @@ use super::super::contracts::Subscriber;
 use serde_json::Value;
 use std::time::Duration;
 
-/// What the proxy does with a call instead of passing it on.
+/// The proxy's act on a call that it does not pass on as it is.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     /// Neither passes it on nor answers.
@@ -41,14 +41,14 @@ pub(crate) enum Act {
 /// A thing that is wrong with the node.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// The calls that meet it, see [`Proxy::fault`].
+    /// The calls that meet it, see [`super::Proxy::fault`].
     pub(super) method: &'static str,
     /// Those of them that name any of these accounts, hex in small letters; all if there are none.
     pub(super) about: Vec<String>,
     pub(super) act: Act,
 }
 
-/// How calls name these people, hex in small letters.
+/// The names of these people in calls, hex in small letters.
 pub(super) fn names(people: &[Subscriber]) -> Vec<String> {
     let names = people.iter().flat_map(|who| [who.user_hash.as_slice(), who.wallet.as_slice()]);
     names.map(alloy::hex::encode).collect()
