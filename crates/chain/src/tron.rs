@@ -9,7 +9,6 @@ mod account_scan;
 mod batch_reads;
 mod burnings;
 mod case;
-mod conclude;
 mod delivery;
 mod draft;
 mod drafting;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const CODE: [&str; 6] = ["src", "tests", "examples", "crates", "merchant", "sandbox"];
 
 /// The crates of the program, each after those that it depends on.
-pub(super) const CRATES: [&str; 18] = [
+pub(super) const CRATES: [&str; 19] = [
     "billing",
     "host",
     "config",
@@ -15,6 +15,7 @@ pub(super) const CRATES: [&str; 18] = [
     "contract",
     "node",
     "tron-node",
+    "tron-testimony",
     "evm-node",
     "evm-testimony",
     "evm-blocks",

@@ -3,9 +3,6 @@
 
 use super::access::Access;
 use super::case::Case;
-use super::conclude::{
-    BatchFate, Ground, Landing, TronConclusion, TronTestimony, agreed_record, conclude,
-};
 use super::head::TronHead;
 use super::testimony::{Testimonies, TestimonyReader};
 use super::tracks::Tracks;
@@ -17,6 +14,9 @@ use tron_node::{
     CallResult, ExpiringTx, Finality, SolidBlocks, Support, TronBlock, TxFate, TxScan,
 };
 use tron_primitives::block::{ProvenBlock, ProvenTransaction};
+use tron_testimony::conclude::{
+    BatchFate, Ground, Landing, TronConclusion, TronTestimony, agreed_record, conclude,
+};
 
 /// A fate, and the nodes that contradict one another about it.
 struct Concluded {

@@ -1,7 +1,6 @@
 //! Calls of the account that the journal does not know, read from the bytes in blocks and pools, and their effects.
 
 use super::access::Access;
-use super::conclude::{LOGS_WITHIN, Record, record};
 use super::head::{TronHead, seconds};
 use crate::profiles::KnownProfiles;
 use crate::{ChainError, Unanswered};
@@ -14,6 +13,7 @@ use tron_node::{CallResult, Side, TronBlock};
 use tron_primitives::address::{prefixed, unprefixed};
 use tron_primitives::block::ProvenTransaction;
 use tron_primitives::messages::{Raw, TRIGGER, TriggerSmartContract};
+use tron_testimony::conclude::{LOGS_WITHIN, Record, record};
 
 /// A call of a contract.
 #[derive(Clone, Debug, PartialEq, Eq)]

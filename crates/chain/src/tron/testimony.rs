@@ -2,7 +2,6 @@
 
 use super::access::Access;
 use super::case::Case;
-use super::conclude::{LOGS_WITHIN, Shown, TronTestimony, record};
 use super::head::TronHead;
 use super::tracks::{InclusionSeen, Tracks};
 use super::tx_record::tx_record;
@@ -12,6 +11,7 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use tracing::debug;
 use tron_node::{BlockPoint, Side};
+use tron_testimony::conclude::{LOGS_WITHIN, Shown, TronTestimony, record};
 
 /// The testimonies of one look, by node.
 pub(super) type Testimonies = Vec<(NodeId, TronTestimony)>;

@@ -3,7 +3,6 @@
 
 use super::access::Access;
 use super::case::{Case, case};
-use super::conclude::{BatchFate, Landing};
 use super::fates::Fates;
 use super::head::{TronHead, seconds};
 use super::head_watch::HeadWatch;
@@ -21,6 +20,7 @@ use tracing::warn;
 use tron_node::CallResult;
 use tron_primitives::block::ProvenTransaction;
 use tron_primitives::result::{ContractResult, Ending};
+use tron_testimony::conclude::{BatchFate, Landing};
 
 /// Number of batches that are asked about at once.
 const AT_ONCE: usize = 8;

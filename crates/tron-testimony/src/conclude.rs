@@ -12,24 +12,24 @@ use tron_node::{BlockPoint, CallResult, TxFate, TxInfo};
 
 /// Number of irrevocable blocks on top of a transaction for which its logs are waited for: a node that lags has the
 /// logs by then, and a node that keeps no history never will.
-pub(super) const LOGS_WITHIN: u64 = 40;
+pub const LOGS_WITHIN: u64 = 40;
 
 /// A node's record of a transaction in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub struct Record {
     /// The number of the block.
-    pub(super) block: u64,
+    pub block: u64,
     /// The block's time, Unix ms.
-    pub(super) block_time_ms: u64,
+    pub block_time_ms: u64,
     /// The result of the call, in a word that is known.
-    pub(super) result: CallResult,
+    pub result: CallResult,
     /// The logs of the contracts; empty for a call that failed.
-    pub(super) logs: Vec<Log>,
+    pub logs: Vec<Log>,
 }
 
 /// The presence of a batch's newest transaction in a node's head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Shown {
+pub enum Shown {
     /// It was not asked, or did not answer.
     #[default]
     Untold,
@@ -41,7 +41,7 @@ pub(super) enum Shown {
 
 impl Shown {
     /// Returns the block that shows the transaction.
-    pub(super) fn block(self) -> Option<u64> {
+    pub fn block(self) -> Option<u64> {
         match self {
             Self::In(block) => Some(block),
             Self::No | Self::Untold => None,
@@ -51,46 +51,48 @@ impl Shown {
 
 /// The testimony of one node in one look. Questions that the node did not answer are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct TronTestimony {
+pub struct TronTestimony {
     /// Of the newest transaction.
-    pub(super) shown: Shown,
+    pub shown: Shown,
     /// The node's records of blocks that are irrevocable for it, by transaction; none where the node says that it
     /// has no record. Transactions that the node did not answer about, or not in known words, are left out.
-    pub(super) records: BTreeMap<B256, Option<Record>>,
+    pub records: BTreeMap<B256, Option<Record>>,
     /// The same records, as people are told them. They decide nothing.
-    pub(super) told: BTreeMap<B256, TxRecord>,
+    pub told: BTreeMap<B256, TxRecord>,
     /// The result of the newest transaction, told without a record.
-    pub(super) result: Option<CallResult>,
+    pub result: Option<CallResult>,
 }
 
 /// The facts known besides the testimonies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ground {
+pub struct Ground {
     /// The newest block that is irrevocable for as many providers as have to agree.
-    pub(super) solid: u64,
+    pub solid: u64,
     /// The number of agreeing answers that is required.
-    pub(super) needed: usize,
+    pub needed: usize,
     /// The proof of the irrevocable blocks about the newest transaction, if they were read.
-    pub(super) scan: Option<TxFate>,
+    pub scan: Option<TxFate>,
 }
 
 /// A transaction of ours in an irrevocable block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Landing {
-    pub(super) id: B256,
+pub struct Landing {
+    /// Its id.
+    pub id: B256,
     /// The number of the block.
-    pub(super) block: u64,
+    pub block: u64,
     /// The block's time, Unix ms.
-    pub(super) block_time_ms: u64,
-    pub(super) result: CallResult,
+    pub block_time_ms: u64,
+    /// The result of the call.
+    pub result: CallResult,
     /// None where too few nodes told the same, and it is too late for them to do so.
-    pub(super) logs: Option<Vec<Log>>,
+    pub logs: Option<Vec<Log>>,
     /// Record of the transaction's cost, looked up once it is known that the landing stands.
-    pub(super) record: Option<TxRecord>,
+    pub record: Option<TxRecord>,
 }
 
 /// Reads a node's record of a transaction; none if the node does not say how the call went.
-pub(super) fn record(info: TxInfo) -> Option<Record> {
+pub fn record(info: TxInfo) -> Option<Record> {
     let result = info.result?;
     let logs = if result == CallResult::Succeeded { info.logs } else { Vec::new() };
     Some(Record { block: info.block, block_time_ms: info.block_time_ms, result, logs })
@@ -98,7 +100,7 @@ pub(super) fn record(info: TxInfo) -> Option<Record> {
 
 /// The fate of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum BatchFate {
+pub enum BatchFate {
     /// In no block so far.
     Absent,
     /// In a block that can still be undone.
@@ -113,20 +115,17 @@ pub(super) enum BatchFate {
 
 /// The conclusion from what the nodes say together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TronConclusion {
-    pub(super) fate: BatchFate,
+pub struct TronConclusion {
+    /// The fate of the batch.
+    pub fate: BatchFate,
     /// The nodes that contradict the fate: places in the list of testimonies.
-    pub(super) liars: Vec<usize>,
+    pub liars: Vec<usize>,
     /// The nodes that contradict one another, where nothing follows: places in the list of testimonies.
-    pub(super) disputed: Vec<usize>,
+    pub disputed: Vec<usize>,
 }
 
 /// Concludes what became of the batch that `attempts` were signed for, the newest last.
-pub(super) fn conclude(
-    attempts: &[B256],
-    said: &[TronTestimony],
-    ground: Ground,
-) -> TronConclusion {
+pub fn conclude(attempts: &[B256], said: &[TronTestimony], ground: Ground) -> TronConclusion {
     let told: Vec<LandingTold> =
         said.iter().map(|node| node.told(attempts, ground.solid)).collect();
     if let Some(landing) = landed(&told, said, attempts, ground) {
@@ -151,7 +150,7 @@ pub(super) fn conclude(
 
 /// Returns the record of a transaction for people that as many nodes tell as have to agree; the words are the first
 /// node's.
-pub(super) fn agreed_record(id: B256, said: &[TronTestimony], needed: usize) -> Option<TxRecord> {
+pub fn agreed_record(id: B256, said: &[TronTestimony], needed: usize) -> Option<TxRecord> {
     let told: Vec<&TxRecord> = said.iter().filter_map(|node| node.told.get(&id)).collect();
     let facts = |record: &TxRecord| (record.ending, record.used, record.fee);
     let agreed =
