@@ -21,7 +21,7 @@ pub struct JournalPast {
 }
 
 /// The checks of an account's past that this process has ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PastChecks {
     /// True if it is settled that the journal knows of the account's last use before this process began, or that it
     /// does not.

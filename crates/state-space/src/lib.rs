@@ -1,15 +1,16 @@
 #![doc = include_str!("../README.md")]
 
-mod broken;
-mod gate;
-mod signer;
-mod space;
-mod testimony;
-mod world;
+pub mod evm;
+mod process;
+mod subscriptions;
+mod transactions;
+pub mod tron;
+mod visit;
 
-pub use broken::BrokenRule;
-pub use space::{Budget, Event, Landing, Look, Mark, Pools, Space, Wanted};
-pub use world::World;
+pub use process::Mark;
+pub use subscriptions::Wanted;
+pub use transactions::{Ending, Landing, TxId};
+pub use visit::{Visit, visit};
 
 #[cfg(test)]
 mod tests;

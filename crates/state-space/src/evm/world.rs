@@ -1,53 +1,11 @@
 //! A state of the world: the chain, the transactions that have left the process, the journal and a copy of it, the
 //! process.
 
-use alloy::primitives::B256;
+use crate::process::{GateState, Setting};
+use crate::subscriptions::Subscriptions;
+use crate::transactions::{Ending, TxId};
 use billing::{AttemptKind, BatchState, PlaceTaker};
 use std::collections::BTreeSet;
-
-/// Some of the two subscriptions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Subscriptions(u8);
-
-impl Subscriptions {
-    pub(crate) const NONE: Self = Self(0);
-    pub(crate) const EACH: [Self; 2] = [Self(1), Self(2)];
-    pub(crate) const BOTH: Self = Self(3);
-
-    pub(crate) fn without(self, others: Self) -> Self {
-        Self(self.0 & !others.0)
-    }
-
-    pub(crate) fn and(self, others: Self) -> Self {
-        Self(self.0 | others.0)
-    }
-
-    pub(crate) fn among(self, others: Self) -> Self {
-        Self(self.0 & others.0)
-    }
-
-    pub(crate) fn is_none(self) -> bool {
-        self == Self::NONE
-    }
-
-    pub(crate) fn each(self) -> impl Iterator<Item = Self> {
-        Self::EACH.into_iter().filter(move |one| !self.among(*one).is_none())
-    }
-}
-
-/// A transaction, by the order of signing in the whole history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct TxId(pub(crate) u8);
-
-impl TxId {
-    pub(crate) fn hash(self) -> B256 {
-        B256::with_last_byte(self.0.wrapping_add(1))
-    }
-
-    pub(crate) fn of(hash: B256) -> Self {
-        Self(hash.last().copied().unwrap_or_default().wrapping_sub(1))
-    }
-}
 
 /// A signed transaction of the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,13 +30,6 @@ impl From<Kind> for AttemptKind {
             Kind::Cancel => Self::Cancel,
         }
     }
-}
-
-/// The end of a transaction in its block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Ending {
-    Succeeded,
-    Reverted,
 }
 
 /// The use of a nonce by a block. Each block uses one, so nonces number the blocks.
@@ -154,24 +105,6 @@ impl Journal {
     }
 }
 
-/// The gate of the lane, as far as rulings depend on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum GateState {
-    #[default]
-    Opening,
-    Open,
-    Closed,
-}
-
-/// The setting that changes between two starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Setting {
-    /// Attempts that bid too little are replaced; a batch may be given up.
-    Replaces,
-    /// One batch, one transaction.
-    NeverReplaces,
-}
-
 /// The events that are still to come, at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Budget {
@@ -215,7 +148,7 @@ impl World {
             journal: Journal::default(),
             copy: None,
             gate: GateState::Opening,
-            setting: Setting::Replaces,
+            setting: Setting::SignsAgain,
             left,
         }
     }

@@ -1,11 +1,12 @@
 //! The space of states: what can happen in each, and the laws.
 
 use super::broken::BrokenRule;
-use super::signer::{Mood, Signer};
-pub use super::testimony::Pools;
-use super::testimony::{Nodes, Word};
-pub use super::world::Budget;
-use super::world::{Batch, Ending, GateState, Kind, Setting, Subscriptions, TxId, Used, World};
+use super::signer::Signer;
+use super::testimony::{Nodes, Pools, Word};
+use super::world::{Batch, Budget, Kind, Used, World};
+use crate::process::{GateState, Mark, Mood, Setting, spend};
+use crate::subscriptions::{Subscriptions, Wanted};
+use crate::transactions::{Ending, Landing, TxId};
 use billing::BatchState;
 use stateright::{Model, Property};
 use strum::IntoEnumIterator as _;
@@ -15,6 +16,8 @@ use strum::IntoEnumIterator as _;
 pub struct Space {
     /// The events at most.
     pub budget: Budget,
+    /// The requests that callers make.
+    pub requests: &'static [Wanted],
     /// The words of honest nodes about their pools.
     pub pools: Pools,
     /// The rule that is broken; none in the product.
@@ -48,51 +51,12 @@ pub enum Event {
     PutBack(Mark),
 }
 
-/// The subscriptions of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wanted {
-    /// The first.
-    First,
-    /// The second.
-    Second,
-    /// Both.
-    Both,
-}
-
-impl Wanted {
-    const ALL: [Self; 3] = [Self::First, Self::Second, Self::Both];
-
-    fn subscriptions(self) -> Subscriptions {
-        match self {
-            Self::First => Subscriptions::EACH[0],
-            Self::Second => Subscriptions::EACH[1],
-            Self::Both => Subscriptions::BOTH,
-        }
-    }
-}
-
 /// A look: the nodes' words, and what is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Look {
     lag: u8,
     word: Word,
     mood: Mood,
-}
-
-/// A transaction in the next block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Landing {
-    tx: TxId,
-    ending: Ending,
-}
-
-/// The mark beside the journal when a copy is put back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mark {
-    /// The mark tells that the journal is an old one.
-    Stays,
-    /// It was put back as well.
-    PutBackToo,
 }
 
 impl Model for Space {
@@ -104,7 +68,7 @@ impl Model for Space {
     }
 
     fn actions(&self, world: &World, events: &mut Vec<Event>) {
-        events.extend(Wanted::ALL.map(Event::Asked));
+        events.extend(self.requests.iter().copied().map(Event::Asked));
         events.extend(world.journal.open().map(Event::Delivered));
         for word in Word::iter() {
             for mood in Mood::iter() {
@@ -112,9 +76,7 @@ impl Model for Space {
             }
         }
         for tx in &world.sent {
-            let endings = [Ending::Succeeded, Ending::Reverted];
-            let landings = endings.map(|ending| Landing { tx: *tx, ending });
-            events.extend(landings.map(Event::Landed));
+            events.extend(Landing::each(*tx).map(Event::Landed));
         }
         events.extend([
             Event::Finalized,
@@ -156,8 +118,8 @@ fn laws() -> Vec<Property<Space>> {
 /// The states that some history must reach: laws over an empty world prove nothing.
 fn reached() -> Vec<Property<Space>> {
     vec![
-        Property::sometimes("both are charged", |_: &Space, world: &World| {
-            Subscriptions::EACH.iter().all(|one| world.times_charged(*one) == 1)
+        Property::sometimes("all that is asked for is charged", |space: &Space, world: &World| {
+            Wanted::union(space.requests).each().all(|one| world.times_charged(one) == 1)
         }),
         Property::sometimes("a batch is charged", |_: &Space, world: &World| {
             world.journal.batches.iter().any(|b| b.state == BatchState::Charged && !b.learnt)
@@ -205,7 +167,7 @@ impl Space {
             }
             Event::Reconfigured => {
                 spend(&mut world.left.changes)?;
-                (world.gate, world.setting) = (GateState::Opening, Setting::NeverReplaces);
+                (world.gate, world.setting) = (GateState::Opening, Setting::SignsOnce);
                 world.journal.begin();
             }
             Event::Copied => {
@@ -238,12 +200,6 @@ impl Space {
             broken: self.broken,
         }
     }
-}
-
-/// Takes one from what is left of an event.
-fn spend(left: &mut u8) -> Option<()> {
-    *left = left.checked_sub(1)?;
-    Some(())
 }
 
 /// Returns true if a batch is open, or final blocks hold what its state says.

@@ -1,6 +1,7 @@
 //! The words of three nodes: one is honest and up to date, one is honest and may lag, one may lie.
 
-use super::world::{Ending, TxId, Used, World};
+use super::world::{Used, World};
+use crate::transactions::{Ending, TxId};
 use alloy::primitives::{Address, B256, Bytes};
 use evm_testimony::conclude::{Block, EvmTestimony, Identified, Receipt, TxCall};
 use strum::EnumIter;

@@ -2,31 +2,17 @@
 
 use super::broken::BrokenRule;
 use super::testimony::Nodes;
-use super::world::{Batch, GateState, Kind, Setting, Subscriptions, Tx, TxId, World};
-use alloy::primitives::{Address, B256, U256};
+use super::world::{Batch, Kind, Tx, World};
+use crate::process::{GateState, Mood, QUORUM, Setting};
+use crate::subscriptions::Subscriptions;
+use crate::transactions::{self, TxId};
+use alloy::primitives::{Address, B256};
 use billing::{
-    Again, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms,
-    Execution, FeeStanding, Foreign, ForeignEffect, Item, ItemOutcome, Memory, Period, Place,
-    PlaceTaker, PlanId, Rules, Sighting, Signed, Slot, Step, SubscribeId, Unsettled, UserHash,
-    Verdict, next_step,
+    Again, AttemptKind, BatchState, BlockRef, Execution, FeeStanding, Foreign, ForeignEffect,
+    ItemOutcome, Memory, Place, PlaceTaker, Rules, Sighting, Slot, Step, Unsettled, Verdict,
+    next_step,
 };
 use evm_testimony::conclude::{NonceFate, Taker, conclude};
-use std::sync::Arc;
-use strum::EnumIter;
-
-/// The number of nodes that have to agree.
-const QUORUM: usize = 2;
-
-/// The time that has passed for a batch, and the fees that the chain asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter)]
-pub(crate) enum Mood {
-    /// Nothing is due.
-    Calm,
-    /// It is time to offer the bytes again, and to replace what bids too little.
-    Due,
-    /// It is time to give the batch up.
-    Late,
-}
 
 /// The Signer, as far as one step needs it.
 pub(crate) struct Signer<'a> {
@@ -176,7 +162,7 @@ impl Signer<'_> {
                 };
                 ForeignEffect::Billed {
                     contract: Address::ZERO,
-                    items: items(tx.charges),
+                    items: tx.charges.items(),
                     execution,
                 }
             }
@@ -198,8 +184,10 @@ impl Signer<'_> {
 
     fn rules(&self) -> Rules {
         let again = match self.world.setting {
-            Setting::Replaces => Again::Replace { after_ms: 1, most: 2, cancel_after_ms: Some(1) },
-            Setting::NeverReplaces => Again::OnlyCancel,
+            Setting::SignsAgain => {
+                Again::Replace { after_ms: 1, most: 2, cancel_after_ms: Some(1) }
+            }
+            Setting::SignsOnce => Again::OnlyCancel,
         };
         Rules { offer_again_ms: 1, again, place: Place::Nonce }
     }
@@ -291,37 +279,10 @@ impl Signer<'_> {
 }
 
 fn slot(at: usize, batch: &Batch, txs: &[Tx]) -> Slot {
-    let id = BatchId(i64::try_from(at).unwrap_or(i64::MAX));
-    let attempt = |(seq, tx): (u32, TxId)| {
-        let kind = txs.get(usize::from(tx.0)).map_or(Kind::Bill, |tx| tx.kind).into();
-        let signed = Signed { hash: tx.hash(), raw: vec![], gas_required: 0 };
-        Attempt { batch: id, seq, kind, signed }
+    let attempt = |tx: TxId| {
+        let kind = txs.get(usize::from(tx.0)).map_or(Kind::Bill, |tx| tx.kind);
+        (tx, kind.into())
     };
-    let first = Attempts::new(attempt((0, batch.first)));
-    let later = (1..).zip(batch.later.iter().copied()).map(attempt);
-    Slot {
-        batch: id,
-        position: u64::from(batch.position),
-        contract: Address::ZERO,
-        profile: Arc::from(""),
-        accepted_ms: 0,
-        items: items(batch.charges),
-        attempts: later.fold(first, |attempts, next| attempts.followed_by(next)),
-    }
-}
-
-fn items(charges: Subscriptions) -> Vec<Item> {
-    let of = |(number, one): (u8, Subscriptions)| {
-        (!charges.among(one).is_none()).then(|| Item {
-            subscribe: SubscribeId(i64::from(number)),
-            key: ChargeKey {
-                plan: PlanId(1),
-                user: UserHash(B256::with_last_byte(number)),
-                period: Period::Numbered(U256::ONE),
-            },
-            amount: U256::ONE,
-            terms: ChargeTerms::default(),
-        })
-    };
-    (1..).zip(Subscriptions::EACH).filter_map(of).collect()
+    let later = batch.later.iter().copied().map(attempt);
+    transactions::slot(at, batch.position, batch.charges, attempt(batch.first), later)
 }

@@ -2,7 +2,7 @@
 
 use super::broken::BrokenRule;
 use super::signer::Signer;
-use super::world::GateState;
+use crate::process::GateState;
 use alloy::primitives::Address;
 use billing::{AccountView, Closed, Gate, LaneView, NonceView, PoolView, PoolsAsked, Ruling, rule};
 use evm_testimony::conclude::{NonceFate, conclude};
