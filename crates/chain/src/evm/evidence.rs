@@ -29,6 +29,10 @@ const BLOCKS_AT_ONCE: usize = 2;
 /// The time for which a fact is kept after it was last needed.
 const KEPT: Duration = Duration::from_mins(10);
 
+/// The most facts that are kept. A fact is a transaction with all its logs, and few are needed twice: those of batches
+/// that do not end with the look that proved them.
+const KEPT_AT_MOST: usize = 64;
+
 /// The time for which a node is not asked again for a block that cannot be judged, or for all receipts of a block.
 const JUDGE_AGAIN: Duration = Duration::from_mins(10);
 
@@ -188,7 +192,9 @@ impl Evidence {
         let kept = facts.iter().map(|(subject, fact)| {
             (Statement { block, subject: *subject }, (now, Arc::clone(fact)))
         });
-        self.memory.lock().facts.extend(kept);
+        let mut memory = self.memory.lock();
+        memory.facts.extend(kept);
+        forget_oldest(&mut memory.facts, KEPT_AT_MOST);
         facts
     }
 
@@ -245,6 +251,15 @@ impl Evidence {
     }
 }
 
+/// Forgets what was needed longest ago, until so much is left.
+fn forget_oldest<K: Ord + Copy, V>(kept: &mut BTreeMap<K, (Instant, V)>, at_most: usize) {
+    while kept.len() > at_most {
+        let oldest = kept.iter().min_by_key(|(_, (needed, _))| *needed);
+        let Some(oldest) = oldest.map(|(key, _)| *key) else { return };
+        kept.remove(&oldest);
+    }
+}
+
 /// Returns the time after which a node is asked again that proved nothing.
 fn asked_again_after(no_proof: &NoProof) -> Duration {
     match no_proof {
@@ -281,4 +296,18 @@ fn cases(all: &[(NodeId, EvmTestimony)]) -> BTreeMap<BlockId, Case> {
         }
     }
     cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_needed_longest_ago_is_forgotten_first() {
+        let began = Instant::now();
+        let needed = |n: u64| (n, (began + Duration::from_secs(10 - n), n));
+        let mut kept: BTreeMap<u64, (Instant, u64)> = (0..10).map(needed).collect();
+        forget_oldest(&mut kept, 3);
+        assert_eq!(kept.into_keys().collect::<Vec<_>>(), [0, 1, 2]);
+    }
 }
