@@ -35,7 +35,7 @@ pub use records::{Broadcast, TxInfo, offer};
 pub use run::{CallError, CallRan, NotRun, out_of_time};
 pub use shown_headers::ShownHeaders;
 pub use signers::Signers;
-pub use solid_blocks::SolidBlocks;
+pub use solid_blocks::{SolidBlock, SolidBlocks};
 pub use solid_head::{SolidHead, solid_head};
 pub use witness_chain::{HeaderScan, WitnessChain};
 

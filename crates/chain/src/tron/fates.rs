@@ -11,9 +11,8 @@ use ::node::NodeId;
 use std::sync::Arc;
 use tracing::warn;
 use tron_node::{
-    CallResult, ExpiringTx, Finality, SolidBlocks, Support, TronBlock, TxFate, TxScan,
+    CallResult, ExpiringTx, Finality, SolidBlock, SolidBlocks, Support, TxFate, TxScan,
 };
-use tron_primitives::block::{ProvenBlock, ProvenTransaction};
 use tron_testimony::conclude::{
     BatchFate, Ground, Landing, TronConclusion, TronTestimony, agreed_record, conclude,
 };
@@ -89,8 +88,8 @@ impl Fates {
         let block = self.solid.get(number, number, budget).await;
         let support = match &block {
             // Blocks that lead to one block prove nothing about another of the same number.
-            Some(block) if read.is_some_and(|read| read != block.header().id()) => Support::Refuted,
-            Some(block) => self.finality.support(number, block.header().id(), head.heights()).await,
+            Some(solid) if read.is_some_and(|read| read != solid.block.id) => Support::Refuted,
+            Some(solid) => self.finality.support(number, solid.block.id, head.heights()).await,
             None => Support::NotYet,
         };
         let support = match (read, support, self.tracks.scan(case.tx).rests_on()) {
@@ -118,12 +117,12 @@ impl Fates {
     fn told_by_the_block(
         &self,
         landing: Landing,
-        block: &ProvenBlock,
+        solid: &SolidBlock,
         all: &Testimonies,
     ) -> BatchFate {
-        let ending = block.transaction(landing.id).map(ProvenTransaction::ending);
+        let ending = solid.ending(landing.id);
         if ending.and_then(CallResult::of_ending) == Some(landing.result) {
-            let block_time_ms = block.header().time_ms();
+            let block_time_ms = solid.block.time_ms;
             let told: Vec<TronTestimony> = all.iter().map(|(_, told)| told.clone()).collect();
             let record = agreed_record(landing.id, &told, self.access.fleet.needed());
             return BatchFate::Landed(Landing { block_time_ms, record, ..landing });
@@ -177,10 +176,10 @@ impl Fates {
     /// Reads the irrevocable blocks that decide about a transaction.
     async fn scanned(&self, tx: ExpiringTx, head: &TronHead, budget: &mut usize) -> Option<TxFate> {
         let mut scan = self.tracks.scan(tx);
-        let solid = head.solid.number;
-        while let Some(number) = scan.next(solid) {
-            let Some(block) = self.solid.get(number, solid, budget).await else { break };
-            if let Err(misfit) = scan.read(&TronBlock::from(&*block)) {
+        let up_to = head.solid.number;
+        while let Some(number) = scan.next(up_to) {
+            let Some(solid) = self.solid.get(number, up_to, budget).await else { break };
+            if let Err(misfit) = scan.read(&solid.block) {
                 warn!(tx.hash = %tx.id, block = number, %misfit, "this irrevocable block does not fit; beginning anew");
                 self.solid.forget();
                 scan = TxScan::new(tx);

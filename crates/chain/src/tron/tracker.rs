@@ -18,7 +18,6 @@ use futures_util::{StreamExt, stream};
 use std::sync::Arc;
 use tracing::warn;
 use tron_node::CallResult;
-use tron_primitives::block::ProvenTransaction;
 use tron_primitives::result::{ContractResult, Ending};
 use tron_testimony::conclude::{BatchFate, Landing};
 
@@ -116,7 +115,7 @@ impl Tracker {
     /// Returns the ending of a transaction that ran out of time, in the word of its block.
     fn ending_in_block(&self, landed: &Landed) -> Option<CallEnding> {
         let block = self.fates.solid.kept(landed.block.number)?;
-        match block.transaction(landed.hash).map(ProvenTransaction::ending)? {
+        match block.ending(landed.hash)? {
             Ending::Failed(ContractResult::OutOfTime) => Some(CallEnding::OutOfTime),
             Ending::Failed(_) | Ending::Succeeded | Ending::Untold => None,
         }
