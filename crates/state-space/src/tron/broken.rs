@@ -17,7 +17,7 @@ pub enum BrokenRule {
     SendErrorFrees,
     /// A claim that is held is charged again.
     ClaimsAreIgnored,
-    /// What is found in blocks is not learnt.
+    /// A transaction that is found in blocks is not learnt.
     ForeignIsNotLearnt,
     /// A copy that was put back is taken for the newest journal.
     OldCopyIsTrusted,
