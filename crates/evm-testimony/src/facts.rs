@@ -43,7 +43,15 @@ struct Holds {
     gas_used: Option<u64>,
 }
 
+/// The room that a log takes besides its data, bytes: its address, its topics, and where they are kept.
+const LOG: usize = 200;
+
 impl Fact {
+    /// Returns about how much room the fact takes, bytes.
+    pub fn size(&self) -> usize {
+        size_of::<Self>().saturating_add(self.holds.as_ref().map_or(0, Holds::size))
+    }
+
     /// Returns what the block holds of a subject. `account` is the one whose nonces are meant.
     pub fn of(block: &ProvenBlock, subject: Subject, account: Address) -> Self {
         let fields = block.header().fields();
@@ -84,6 +92,12 @@ impl Fact {
 }
 
 impl Holds {
+    /// The room that the call's data and the logs take.
+    fn size(&self) -> usize {
+        let logs: usize = self.logs.iter().map(|log| log.data.data.len().saturating_add(LOG)).sum();
+        self.transaction.envelope().input().len().saturating_add(logs)
+    }
+
     /// Returns true if the node's receipt tells what the transaction did. A receipt that tells no gas tells no other.
     fn is_recorded(&self, told: &EvmTestimony, hash: B256) -> bool {
         let gas = told.costs.get(&hash).map(|(used, _)| *used);

@@ -29,9 +29,9 @@ const BLOCKS_AT_ONCE: usize = 2;
 /// The time for which a fact is kept after it was last needed.
 const KEPT: Duration = Duration::from_mins(10);
 
-/// The most facts that are kept. A fact is a transaction with all its logs, and few are needed twice: those of batches
-/// that do not end with the look that proved them.
-const KEPT_AT_MOST: usize = 64;
+/// The most that is kept of facts, bytes: some three hundred of batches of a hundred. Few are needed twice, those of
+/// batches that do not end with the look that proved them.
+const KEPT_AT_MOST: usize = 16 << 20;
 
 /// The time for which a node is not asked again for a block that cannot be judged, or for all receipts of a block.
 const JUDGE_AGAIN: Duration = Duration::from_mins(10);
@@ -194,7 +194,7 @@ impl Evidence {
         });
         let mut memory = self.memory.lock();
         memory.facts.extend(kept);
-        forget_oldest(&mut memory.facts, KEPT_AT_MOST);
+        forget_oldest(&mut memory.facts, |fact| fact.size(), KEPT_AT_MOST);
         facts
     }
 
@@ -251,12 +251,24 @@ impl Evidence {
     }
 }
 
-/// Forgets what was needed longest ago, until so much is left.
-fn forget_oldest<K: Ord + Copy, V>(kept: &mut BTreeMap<K, (Instant, V)>, at_most: usize) {
-    while kept.len() > at_most {
-        let oldest = kept.iter().min_by_key(|(_, (needed, _))| *needed);
-        let Some(oldest) = oldest.map(|(key, _)| *key) else { return };
-        kept.remove(&oldest);
+/// Forgets what was needed longest ago, until no more than `at_most` is left, bytes.
+fn forget_oldest<K: Ord + Copy, V>(
+    kept: &mut BTreeMap<K, (Instant, V)>,
+    size: impl Fn(&V) -> usize,
+    at_most: usize,
+) {
+    let mut held: usize = kept.values().map(|(_, one)| size(one)).sum();
+    if held <= at_most {
+        return;
+    }
+    let mut by_need: Vec<(Instant, K)> = kept.iter().map(|(key, one)| (one.0, *key)).collect();
+    by_need.sort_unstable();
+    for (_, key) in by_need {
+        if held <= at_most {
+            return;
+        }
+        let gone = kept.remove(&key).map_or(0, |(_, one)| size(&one));
+        held = held.saturating_sub(gone);
     }
 }
 
@@ -307,7 +319,9 @@ mod tests {
         let began = Instant::now();
         let needed = |n: u64| (n, (began + Duration::from_secs(10 - n), n));
         let mut kept: BTreeMap<u64, (Instant, u64)> = (0..10).map(needed).collect();
-        forget_oldest(&mut kept, 3);
+        forget_oldest(&mut kept, |_| 100, 1_000);
+        assert_eq!(kept.len(), 10, "there is room for all");
+        forget_oldest(&mut kept, |_| 100, 399);
         assert_eq!(kept.into_keys().collect::<Vec<_>>(), [0, 1, 2]);
     }
 }

@@ -183,3 +183,12 @@ fn nothing_is_stated_of_blocks_that_are_not_final_or_not_those_that_the_node_hol
         assert!(told.statements().is_empty(), "{told:?}");
     }
 }
+
+#[test]
+fn a_fact_is_as_large_as_the_call_and_the_logs_in_it() {
+    let size = |subject| Fact::of(&block(), subject, Address::ZERO).size();
+    let named = block().records()[1].transaction.hash();
+    let (of_call, of_logs) = (3, 32 + LOG);
+    let nothing = size(Subject::Nonce(NONCE + 1));
+    assert_eq!(size(Subject::Transaction(named)), nothing + of_call + of_logs);
+}
