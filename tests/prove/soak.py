@@ -199,7 +199,9 @@ def wrong(world, soak):
             yield f"chain {chain}: the ledger has {told[chain]}, and {len(found.charged)} charges are in blocks"
     print(f"{sum(len(found.charged) for found in charged.values())} charges are in blocks", flush=True)
     machine.kill(signal.SIGTERM)
-    for words in (("audit",), ("backup", str(world.room / "copy.sqlite"))):
-        ended = machine.run(*words)
+    copy, restored = str(world.room / "copy.sqlite"), machine.beside("restored")
+    asked = [(machine, "audit"), (machine, "backup", copy), (restored, "restore", copy), (restored, "audit")]
+    for one, *words in asked:
+        ended = one.run(*words)
         if ended.returncode:
             yield fault(ended)

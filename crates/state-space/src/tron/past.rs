@@ -13,7 +13,7 @@ use billing::{
 /// A time before all blocks, Unix ms.
 const LONG_AGO_MS: i64 = i64::MIN;
 
-/// The past that a process found, and how far it has checked that.
+/// The past that a process found, and how far the process has checked that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Past {
     /// When the last process that had checked all left the journal, Unix ms; none if the journal is new.
@@ -39,9 +39,7 @@ impl Past {
         let was_closed = self.was_closed && before == EndBefore::Closed;
         Self { was_closed, checks: PastChecks::default(), ..self }
     }
-}
 
-impl Past {
     /// A block has come, so all that was asked was asked long ago.
     pub(crate) fn forget_when(&mut self) {
         self.checks.unconfirmed_ms = self.checks.unconfirmed_ms.map(|_| LONG_AGO_MS);

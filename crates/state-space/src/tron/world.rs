@@ -93,7 +93,7 @@ impl Journal {
         self.batches.iter().any(|batch| batch.attempts().any(|attempt| attempt == tx))
     }
 
-    /// Until when it knows for sure what the account did, Unix ms.
+    /// Until when the journal knows for sure what the account did, Unix ms.
     pub(crate) fn known_ms(&self) -> i64 {
         let ends = self.batches.iter().filter(|batch| batch.state != BatchState::Expired);
         let newest = ends.filter_map(|batch| batch.ended_in).max();
