@@ -53,12 +53,13 @@ async fn told_apart(town: &Town, signer: &Signer) -> String {
     town.token.approve(revoked.wallet, town.contract, U256::ZERO).await;
     let wanted = refusals(&[(gone, "SUBSCRIPTION_CANCELLED"), (revoked, "ALLOWANCE_INSUFFICIENT")]);
     let list = town.entries([2, 3, 4]);
-    assert_eq!(signer.scheduler.insist(&json!(list)).await.failures(), wanted);
+    let refused = signer.scheduler.insist(&json!(list)).await;
+    assert_eq!(refused.failures(), wanted, "{refused:?}");
     let dry =
         signer.scheduler.insist(&json!({"mode": "partial", "dryRun": true, "list": list})).await;
     assert_eq!(dry.body["data"]["wouldCharge"], json!([town.people[4].subscribe_id]), "{dry:?}");
     let some = signer.scheduler.insist(&json!({"mode": "partial", "list": list})).await;
-    assert_eq!(some.failures(), wanted);
+    assert_eq!(some.failures(), wanted, "{some:?}");
     some.tx_hash()
 }
 
