@@ -159,6 +159,10 @@ pub(crate) fn narrow(dice: &mut Dice, scene: &mut Scene, rules: Rules) {
             dice.forbid(fault);
         }
     }
+    if mutant.is_none() && !scene.witnessed {
+        // No proof tells such a block from the true one: the word of a sole provider is the chain's.
+        dice.forbid(Fault::MadeUpBlock);
+    }
     if dice.knows(Fault::OldCopy) && scene.nodes(Side::Tron) == 1 {
         // When the account was last used is the word of whoever is asked.
         dice.forbid(Fault::ForgedFork);
