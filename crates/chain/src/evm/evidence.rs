@@ -29,8 +29,8 @@ const BLOCKS_AT_ONCE: usize = 2;
 /// The time for which a fact is kept after it was last needed.
 const KEPT: Duration = Duration::from_mins(10);
 
-/// The most that is kept of facts, bytes: some three hundred of batches of a hundred. Few are needed twice, those of
-/// batches that do not end with the look that proved them.
+/// The most room that kept facts take, bytes: that of some three hundred batches of a hundred. A fact is needed twice
+/// only where its batch does not end with the look that proved it.
 const KEPT_AT_MOST: usize = 16 << 20;
 
 /// The time for which a node is not asked again for a block that cannot be judged, or for all receipts of a block.

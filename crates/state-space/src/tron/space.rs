@@ -40,7 +40,7 @@ pub enum Event {
     Landed(Landing),
     /// The next block is empty.
     Passed,
-    /// Nobody can undo the next block any more.
+    /// The next block becomes irrevocable.
     Solidified,
     /// The newest block is undone.
     Undone,
