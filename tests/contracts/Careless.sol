@@ -39,6 +39,7 @@ contract Careless {
 
     mapping(uint64 subscribeId => Terms) public terms;
     mapping(uint64 subscribeId => bool) public mute;
+    bool public refusing;
 
     event Charged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint128 amount);
     event NotCharged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint8 reason);
@@ -54,6 +55,11 @@ contract Careless {
         mute[subscribeId] = muted;
     }
 
+    /// From now on every call to charge reverts.
+    function refuse(bool all) external {
+        refusing = all;
+    }
+
     function termsOf(uint64 subscribeId)
         external
         view
@@ -65,6 +71,7 @@ contract Careless {
     }
 
     function charge(Item[] calldata items) external {
+        require(!refusing);
         for (uint256 i = 0; i < items.length; ++i) {
             Item calldata item = items[i];
             bool moved = move(item.tokenAddress, item.userWallet, item.amount);

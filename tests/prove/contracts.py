@@ -50,6 +50,8 @@ class Careless:
     def __init__(self):
         self.month, self.tag = 0, 0
         self.tokens, self.places, self.other_places = {}, {}, {}
+        #: By chain the node, and the key that deployed everything.
+        self.owners = {}
 
     def found(self, world):
         """Deploys it twice on each chain, gives every wallet money, and returns the configuration that bills the first."""
@@ -73,7 +75,7 @@ class Careless:
     def _settle(self, chain, node, owner, text):
         code = real.code("Careless")
         (first, place), (second, other) = (node.send(owner, b"", code) for _ in range(2))
-        sent = [first, second]
+        self.owners[chain], sent = (node, owner), [first, second]
         for number in range(self.wallets):
             for spender in (place, other):
                 data = call("approve(address,uint256)", int.from_bytes(spender, "big"), 2**255)
@@ -82,6 +84,11 @@ class Careless:
         self.places[chain], self.other_places[chain] = place, other
         text = re.sub(rf'(\[chains\.{chain}\]\n(?:.+\n)*?contract = )".*"', rf'\1"{spelled(chain, place)}"', text)
         return re.sub(rf"\[chains\.{chain}\.billing\]\n(.+\n)+", section(chain), text)
+
+    def refuse(self, chain, refusing):
+        """Sends what makes every call to charge revert from the next block on, or none."""
+        node, owner = self.owners[chain]
+        return node.send(owner, self.places[chain], call("refuse(bool)", int(refusing)))[0]
 
     @staticmethod
     def _wallet(place):
@@ -110,6 +117,10 @@ class Careless:
 
     def next_month(self, world):
         self.month += 1
+
+    def left(self, world, chain, unmade):
+        """Of charges that were asked for and not made those that are due: it takes any month's at any time."""
+        return unmade
 
     def payer(self, dice, chain):
         """A wallet that pays, as the sandbox's controls name it."""
@@ -157,6 +168,10 @@ class Reference:
 
     def next_month(self, world):
         world.control("advance", months=1)
+
+    def left(self, world, chain, unmade):
+        """What is due: the platform says so, and of earlier months it says nothing."""
+        return self.due(world)[chain]
 
     def payer(self, dice, chain):
         return dice.choice(self.testers)

@@ -70,6 +70,19 @@ def emptied_wallet(world, dice):
 
 
 @row()
+def refusing_contract(world, dice):
+    """The contract refuses every charge from the next block on, and again takes them later: what was sent meanwhile reverts."""
+    chain = dice.choice(list(FAMILIES))
+    world.control("hold", on=True)
+    world.contract.refuse(chain, True)
+    time.sleep(dice.uniform(0.2, 1))
+    world.count(chain)
+    world.control("hold", on=False)
+    time.sleep(dice.uniform(0.2, 1))
+    world.contract.refuse(chain, False)
+
+
+@row()
 def dear_gas(world, dice):
     """The base fee of Ethereum rises beyond what a waiting transaction bids, and falls again."""
     world.control("hold", on=True)
