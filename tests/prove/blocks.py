@@ -30,10 +30,12 @@ class Charge:
 
 @dataclass
 class Blocks:
-    """The charges of one chain, in the order of the blocks, and each transaction with the number of its block."""
+    """The charges of one chain, in the order of the blocks, each transaction with the number of its block, and those that
+    failed there."""
 
     charges: list = field(default_factory=list)
     transactions: dict = field(default_factory=dict)
+    failed: set = field(default_factory=set)
 
     def take(self, chain, transaction, topics, data, amount):
         """Takes one event of a contract: of the reference contract, or of one that enforces nothing and moves `amount`."""
@@ -67,6 +69,8 @@ def read_evm(chain, url, contracts, amount=0, into=None, first=0):
         for transaction in block["transactions"]:
             receipt = ask("eth_getTransactionReceipt", transaction)
             blocks.transactions[plain(transaction)] = number
+            if int(receipt["status"], 16) == 0:
+                blocks.failed.add(plain(transaction))
             for log in receipt["logs"]:
                 if plain(log["address"]) in contracts:
                     topics = [plain(topic) for topic in log["topics"]]
@@ -81,6 +85,8 @@ def read_tron(chain, url, contracts, amount=0, into=None, first=0):
     for number in range(first, head + 1):
         for info in _post(f"{url}/wallet/gettransactioninfobyblocknum", {"num": number}) or []:
             blocks.transactions[plain(info["id"])] = number
+            if info.get("receipt", {}).get("result", "SUCCESS") != "SUCCESS":
+                blocks.failed.add(plain(info["id"]))
             for log in info.get("log") or []:
                 if log["address"].lower()[-40:] in contracts:
                     blocks.take(chain, plain(info["id"]), log.get("topics", []), log.get("data", ""), amount)

@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 
 from blocks import plain
 from contracts import FAMILIES
-from journals import fault, ledger
-from judge import History
+from journals import charged, fault, ledger
+from judge import History, Post
 
 #: Seconds that a Signer may take to be ready, with nothing open, after the last fault.
 PATIENCE_S = 240
@@ -23,13 +24,17 @@ VERIFIER = Path(__file__).resolve().parents[2] / "crates/certificate/verify/cert
 
 
 def close(world):
-    """Waits until nothing is open, then collects what the chains, the Signer and its journal say."""
+    """Waits until nothing is open, has made what is due, then collects what the chains, the Signer and its journal say."""
+    settle(world)
+    due = bill_what_is_due(world)
     ready, undecided = settle(world)
     evm, tron = world.blocks()
     history = History(
         posts=world.posts,
         charges=evm.charges + tron.charges,
         transactions=set(evm.transactions | tron.transactions),
+        failed=evm.failed | tron.failed,
+        due=due,
         billings={},
         ready=ready,
         undecided=undecided,
@@ -37,6 +42,7 @@ def close(world):
     for named in {named for post in world.posts for named in post.promised().values()}:
         history.billings[named] = billing(world, named)
     history.told = told(world)
+    history.pages = {order: pages(world, order) for order in ("oldest", "newest")}
     machine = world.machine
     exported = machine.run("export", "--format", "jsonl")
     history.ledger = ledger(exported)
@@ -64,6 +70,25 @@ def settle(world):
                 return ready, undecided
             time.sleep(0.2)
     return ready, undecided
+
+
+def bill_what_is_due(world):
+    """Asks once more for every charge that was asked for and is in no block. Returns all of them."""
+    evm, tron = world.blocks()
+    made = {(one.chain, one.subscription, one.period) for one in evm.charges + tron.charges}
+    asked, due = {}, []
+    for post in world.posts:
+        asked |= zip(post.keys(), post.entries)
+    for chain in FAMILIES:
+        left = world.contract.left(world, chain, [entry for key, entry in asked.items() if key[0] == chain and key not in made])
+        months = defaultdict(list)
+        for entry in left:
+            months[int(entry["period"])].append(entry)
+        # A request asks for one charge of each subscription.
+        for entries in map(world.contract.marked, months.values()):
+            due += Post(chain, entries, 0).keys()
+            world.bill_until_judged(chain, entries, until=time.monotonic() + PATIENCE_S)
+    return due
 
 
 def certified(world, exported, charge, number):
@@ -107,6 +132,17 @@ def told(world):
                     charged.append((event["chainId"], int(one["subscribeId"]), int(one["period"])))
         if not page["events"]:
             return charged
+        after = f"&after={page['next']}"
+
+
+def pages(world, order):
+    """The charges that the pages of the ledger tell, as an export has them."""
+    rows, after = [], ""
+    while True:
+        page = world.ask("GET", f"/PayTool/charges?order={order}&state=charged&limit=1000{after}")[1]["data"]
+        rows += page["charges"]
+        if page["next"] is None:
+            return charged(rows)
         after = f"&after={page['next']}"
 
 

@@ -125,7 +125,11 @@ def ledger(exported):
     """The charged rows of an export."""
     if exported.returncode != 0:
         raise RuntimeError(f"export: {exported.stderr}")
-    rows = [json.loads(line) for line in exported.stdout.splitlines()]
+    return charged(map(json.loads, exported.stdout.splitlines()))
+
+
+def charged(rows):
+    """Of rows of the ledger those that were charged, in one order."""
     return sorted(
         (
             {"chain": row["chainId"], "subscription": int(row["subscribeId"]), "period": int(row["period"]),

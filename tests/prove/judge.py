@@ -1,4 +1,4 @@
-"""The judge: what was asked and answered, what the blocks hold, and what the Signer says of itself, against thirteen laws.
+"""The judge: what was asked and answered, what the blocks hold, and what the Signer says of itself, against fourteen laws.
 
 Shares nothing with the product: a history goes in, convictions come out. The order of events is that of one machine's
 monotonic clock.
@@ -14,6 +14,7 @@ LAWS = {
     "twice": "nobody is charged twice for one period",
     "lost": "each charge that was promised is made, or its end without a charge is told",
     "named": "a transaction that an answer names is known, and is in a block or over",
+    "made": "a charge that is due when nothing fails any more is made",
     "refused": "nobody is charged by a request that was answered with a refusal or with no verdict",
     "repeats": "repeats name the same billing, unless that one ended without the charge",
     "status": "the status of a billing equals the chain",
@@ -25,6 +26,9 @@ LAWS = {
     "backup": "each copy of the journal can be made and used, and its ledger is the same",
     "ends": "nothing stays open, and the Signer is ready",
 }
+
+#: The HTTP status by which a request hears that its name is that of another.
+_TAKEN = 409
 
 #: States of a billing in which it can no longer charge anybody.
 OVER = {"charged", "reverted", "cancelled", "usurped", "expired"}
@@ -40,6 +44,9 @@ class Post:
     answered: float = 0.0
     code: int | None = None
     body: dict | None = None
+    #: The name that the caller gave it, and the HTTP status of the answer.
+    name: str | None = None
+    status: int | None = None
 
     def keys(self):
         """The charges that the request asks for: subscription and period."""
@@ -58,6 +65,11 @@ class Post:
         named.update({int(one["subscribeId"]): one["txHash"] for one in data.get("earlier") or []})
         return {by_id[one]: plain(name) for one, name in named.items() if one in by_id}
 
+    def heard(self, key):
+        """The answer in words: the reason of one charge where it was refused."""
+        told = self.body["data"] if self.code == 2 else []
+        reasons = [one["failReason"] for one in told if int(one["subscribeId"]) == key[1]]
+        return reasons[0] if reasons else self.body.get("msg")
 
     def made(self):
         """The charges that the request may have made: those of which it heard that it made them, or any if it heard nothing."""
@@ -78,7 +90,13 @@ class History:
     transactions: set
     #: The status of each transaction that was named, by its hash; none where the Signer knows of no such billing.
     billings: dict
+    #: The transactions of blocks that failed there.
+    failed: set = field(default_factory=set)
+    #: The charges that were due when nothing failed any more, and were asked for once more.
+    due: list = field(default_factory=list)
     ledger: list = field(default_factory=list)
+    #: The same as pages tell it, by their order.
+    pages: dict = field(default_factory=dict)
     totals: list = field(default_factory=list)
     #: The words of the proof of the totals, where it failed.
     totals_proven: str = ""
@@ -101,7 +119,7 @@ def judge(history):
     for charge in history.charges:
         made[(charge.chain, charge.subscription, charge.period)].append(charge)
     found = []
-    for law in (_twice, _lost, _named, _refused, _repeats, _status, _ledger, _totals, _events, _certificate, _closing):
+    for law in (_twice, _lost, _made, _named, _refused, _repeats, _status, _ledger, _totals, _events, _certificate, _closing):
         found.extend(law(history, made))
     return found
 
@@ -125,6 +143,13 @@ def _lost(history, made):
             told = _charges_of(billing).get(key[1], {}).get("state")
             if billing["state"] not in OVER or told in (None, "charged", "unproven", "open"):
                 yield "lost", post.chain, f"{key}, promised by {named}: {billing['state']}, {told}"
+
+
+def _made(history, made):
+    for key in history.due:
+        if key not in made:
+            heard = [post.heard(key) for post in history.posts if post.code is not None and key in post.keys()]
+            yield "made", key[0], f"{key} is due, and in no block: {heard[-1] if heard else 'no answer'}"
 
 
 def _named(history, _):
@@ -167,6 +192,10 @@ def _repeats(history, made):
         hashes = {one for some in billings for one in some}
         if key in made and made[key][0].transaction not in hashes:
             yield "repeats", key[0], f"{key} is charged by {made[key][0].transaction}, and {list(billings)} were named"
+    asked = {}
+    for post in sorted(history.posts, key=lambda post: post.sent):
+        if post.name is not None and asked.setdefault(post.name, post.entries) == post.entries and post.status == _TAKEN:
+            yield "repeats", post.chain, f"{post.name} is the name of another request, as its repeat was told"
 
 
 def _status(history, made):
@@ -174,6 +203,9 @@ def _status(history, made):
         if billing is None:
             continue
         hashes = {plain(one) for one in billing["txHashes"]}
+        ended = {"charged": history.transactions - history.failed, "reverted": history.failed}.get(billing["state"])
+        if ended is not None and not hashes & ended:
+            yield "status", billing["chainId"], f"{named} is {billing['state']}, and no block bears that out"
         for one in billing["subscriptions"]:
             key = (billing["chainId"], int(one["subscribeId"]), int(one["period"]))
             charged = any(charge.transaction in hashes for charge in made.get(key, []))
@@ -189,6 +221,9 @@ def _ledger(history, made):
     for row, count in rows.items():
         if count:
             yield "ledger", row[0], f"{row} is there {'too often' if count > 0 else 'too seldom'}"
+    for order, page in history.pages.items():
+        if page != history.ledger:
+            yield "ledger", None, f"pages by {order} have {len(page)} charges, and the export {len(history.ledger)}"
 
 
 def _totals(history, _):

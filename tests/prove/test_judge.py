@@ -111,14 +111,28 @@ class TheJudge(unittest.TestCase):
         history = honest()
         history.posts.insert(0, Post(139, [ENTRY], 0.1, 0.2, 1, sent(OTHER)))
         history.billings[OTHER] = status(OTHER, "reverted", "reverted")
+        history.failed = {OTHER}
         self.assertEqual(judge(history), [])
+
+    def test_a_repeat_whose_name_is_that_of_another(self):
+        def change(history):
+            history.posts += [Post(139, [ENTRY], 5.0 + at, 6.0, code, name="one", status=status)
+                              for at, code, status in ((0, None, None), (1, 0, 409))]
+
+        self.convicts("repeats", change)
+
+    def test_a_charge_that_is_due_and_is_not_made(self):
+        self.convicts("made", lambda h: h.due.append((139, 7, 3)), refused)
 
     def test_a_status_that_the_chain_contradicts(self):
         self.convicts("status", lambda h: h.billings.update({HASH: status(HASH, "charged", "failed")}))
+        self.convicts("status", lambda h: h.failed.add(HASH))
+        self.convicts("status", lambda h: h.billings.update({HASH: status(HASH, "reverted")}))
 
     def test_a_ledger_with_a_row_too_many_and_with_one_too_few(self):
         self.convicts("ledger", lambda h: h.ledger.append(h.ledger[0]))
         self.convicts("ledger", lambda h: h.ledger.clear())
+        self.convicts("ledger", lambda h: h.pages.update(newest=[]))
 
     def test_sums_that_are_others_than_those_of_the_chain(self):
         self.convicts("totals", lambda h: h.totals.clear())

@@ -118,11 +118,11 @@ class World:
     def bill(self, chain, entries, request_id=None):
         """Posts once, and writes down what was asked and answered."""
         body = {"list": entries} if request_id is None else {"requestId": request_id, "list": entries}
-        post = Post(chain, entries, time.monotonic())
+        post = Post(chain, entries, time.monotonic(), name=request_id)
         answer = self.ask("POST", f"/PayTool/{FAMILIES[chain]}/subscribe/signProcessSubscribePlan", body)
         post.answered = time.monotonic()
         if answer is not None:
-            post.code, post.body = answer[1]["code"], answer[1]
+            post.status, post.code, post.body = answer[0], answer[1]["code"], answer[1]
         with self.lock:
             self.posts.append(post)
         return post
