@@ -85,6 +85,11 @@ class Careless:
         text = re.sub(rf'(\[chains\.{chain}\]\n(?:.+\n)*?contract = )".*"', rf'\1"{spelled(chain, place)}"', text)
         return re.sub(rf"\[chains\.{chain}\.billing\]\n(.+\n)+", section(chain), text)
 
+    def fund_owner(self, world, chain):
+        """Gives the account that deployed everything the coins of some more transactions."""
+        _, owner = self.owners[chain]
+        world.control("fund", chainId=chain, wallet=spelled(chain, curve.address(owner)))
+
     def refuse(self, chain, refusing):
         """Sends what makes every call to charge revert from the next block on, or none."""
         node, owner = self.owners[chain]

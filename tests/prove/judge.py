@@ -194,8 +194,11 @@ def _repeats(history, made):
             yield "repeats", key[0], f"{key} is charged by {made[key][0].transaction}, and {list(billings)} were named"
     asked = {}
     for post in sorted(history.posts, key=lambda post: post.sent):
-        if post.name is not None and asked.setdefault(post.name, post.entries) == post.entries and post.status == _TAKEN:
-            yield "repeats", post.chain, f"{post.name} is the name of another request, as its repeat was told"
+        if post.name is None or asked.setdefault(post.name, post.entries) != post.entries:
+            continue
+        # Bytes whose answer is not kept any more have the same status, and other words.
+        if post.status == _TAKEN and "requestId" in post.body["msg"]:
+            yield "repeats", post.chain, f"{post.name} is another's name, as its repeat was told: {post.body['msg']}"
 
 
 def _status(history, made):

@@ -116,8 +116,9 @@ class TheJudge(unittest.TestCase):
 
     def test_a_repeat_whose_name_is_that_of_another(self):
         def change(history):
-            history.posts += [Post(139, [ENTRY], 5.0 + at, 6.0, code, name="one", status=status)
-                              for at, code, status in ((0, None, None), (1, 0, 409))]
+            taken = {"msg": "this requestId stands for other entries already", "data": None}
+            history.posts += [Post(139, [ENTRY], 5.0 + at, 6.0, code, body, "one", status)
+                              for at, code, body, status in ((0, None, None, None), (1, 0, taken, 409))]
 
         self.convicts("repeats", change)
 

@@ -73,6 +73,7 @@ def emptied_wallet(world, dice):
 def refusing_contract(world, dice):
     """The contract refuses every charge from the next block on, and again takes them later: what was sent meanwhile reverts."""
     chain = dice.choice(list(FAMILIES))
+    world.contract.fund_owner(world, chain)
     world.control("hold", on=True)
     world.contract.refuse(chain, True)
     time.sleep(dice.uniform(0.2, 1))
