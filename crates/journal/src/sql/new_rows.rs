@@ -62,25 +62,38 @@ impl NewRows {
         all: impl IntoIterator<Item = A>,
         bind: impl Fn(A, BindValues<'_>) -> SqlResult<()>,
     ) -> SqlResult<()> {
-        let empty = |kind: &ColumnType| ServerColumn { kind: *kind, values: Vec::new() };
-        let mut columns: Vec<ServerColumn> = self.kinds.iter().map(empty).collect();
-        let mut put = |values: &[&dyn ToSql]| {
-            // `unnest` fills a list that is shorter than the others with NULL.
-            if values.len() != columns.len() {
-                return Err(SqlError::foreign("a row has a value for each column"));
-            }
-            for (column, value) in columns.iter_mut().zip(plain(values)?) {
-                column.values.push(value);
-            }
-            Ok(())
-        };
+        let mut set = RowSet::of(&self.kinds);
+        let mut put = |values: &[&dyn ToSql]| set.add(values);
         all.into_iter().try_for_each(|one| bind(one, &mut put))?;
         match conn.prepare_cached(&self.set)? {
-            Statement::OnServer(set) => set.queue_set(columns, expecting),
+            Statement::OnServer(statement) => statement.queue_set(set.0, expecting),
             Statement::Kept(_) | Statement::Once(_) => {
                 Err(SqlError::foreign("a file takes rows, and no set of them"))
             }
         }
+    }
+}
+
+/// Rows by their columns, as a server takes them.
+#[derive(Debug)]
+struct RowSet(Vec<ServerColumn>);
+
+impl RowSet {
+    /// No row yet, with columns of these types.
+    fn of(kinds: &[ColumnType]) -> Self {
+        let empty = |kind: &ColumnType| ServerColumn { kind: *kind, values: Vec::new() };
+        Self(kinds.iter().map(empty).collect())
+    }
+
+    /// Adds a row, which has a value for each column: `unnest` fills a list that is shorter than the others with NULL.
+    fn add(&mut self, values: &[&dyn ToSql]) -> SqlResult<()> {
+        if values.len() != self.0.len() {
+            return Err(SqlError::foreign("a row has a value for each column"));
+        }
+        for (column, value) in self.0.iter_mut().zip(plain(values)?) {
+            column.values.push(value);
+        }
+        Ok(())
     }
 }
 
@@ -99,5 +112,14 @@ mod tests {
         let set = "INSERT INTO payer (wallet, number) SELECT * FROM unnest(?1::bytea[], ?2::bigint[]) \
                    ON CONFLICT DO NOTHING";
         assert_eq!(rows.set, set);
+    }
+
+    #[test]
+    fn a_row_without_a_value_for_each_column_is_an_error_and_leaves_no_part_of_it() {
+        let mut set = RowSet::of(&[ColumnType::Number, ColumnType::Number]);
+        set.add(&[&1_i64, &2_i64]).unwrap();
+        set.add(&[&3_i64]).unwrap_err();
+        set.add(&[&3_i64, &4_i64, &5_i64]).unwrap_err();
+        assert!(set.0.iter().all(|column| column.values.len() == 1), "{set:?}");
     }
 }
