@@ -45,7 +45,8 @@ class Careless:
     name = "careless"
     #: Customers on each chain, and wallets that pay for them.
     customers, wallets = 12, 4
-    amount = 7
+    #: What each pays, and what is allowed.
+    amount, plenty = 7, 2**255
 
     def __init__(self):
         self.month, self.tag = 0, 0
@@ -78,8 +79,7 @@ class Careless:
         self.owners[chain], sent = (node, owner), [first, second]
         for number in range(self.wallets):
             for spender in (place, other):
-                data = call("approve(address,uint256)", int.from_bytes(spender, "big"), 2**255)
-                sent.append(node.send(self._wallet(number), self.tokens[chain], data)[0])
+                sent.append(self._approve(chain, node, number, spender, self.plenty))
         wait(node, sent, real.PATIENCE_S)
         self.places[chain], self.other_places[chain] = place, other
         text = re.sub(rf'(\[chains\.{chain}\]\n(?:.+\n)*?contract = )".*"', rf'\1"{spelled(chain, place)}"', text)
@@ -94,6 +94,24 @@ class Careless:
         """Sends what makes every call to charge revert from the next block on, or none."""
         node, owner = self.owners[chain]
         return node.send(owner, self.places[chain], call("refuse(bool)", int(refusing)))[0]
+
+    def _approve(self, chain, node, number, spender, amount):
+        data = call("approve(address,uint256)", int.from_bytes(spender, "big"), amount)
+        return node.send(self._wallet(number), self.tokens[chain], data)[0]
+
+    def allow(self, world, chain, number, amount):
+        """A wallet allows the contract so much from the next block on."""
+        node, _ = self.owners[chain]
+        world.control("fund", chainId=chain, wallet=spelled(chain, self._address(number)))
+        self._approve(chain, node, number, self.places[chain], amount)
+
+    def use_key(self, chain, key):
+        """Sends a coin with a key that somebody else uses too. Returns whether the node took it."""
+        node, owner = self.owners[chain]
+        try:
+            return node.pay(key, curve.address(owner), 1)
+        except RuntimeError:
+            return None  # The nonce was taken in between.
 
     @staticmethod
     def _wallet(place):

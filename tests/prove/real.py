@@ -120,7 +120,12 @@ class RealTron(RealChain):
         return f'chain_id = "0x{genesis[-8:]}"', f"nodes = [{nodes}]"
 
 
-def biller(configuration):
-    """The address of the key that a configuration bills with."""
+def key(configuration):
+    """The key that a configuration bills with."""
     path = re.search(r'key = "file:(.+)"', configuration)[1]
-    return curve.address(int(Path(path).read_text().strip(), 16))
+    return int(Path(path).read_text().strip(), 16)
+
+
+def biller(configuration):
+    """The address of that key."""
+    return curve.address(key(configuration))

@@ -83,7 +83,8 @@ class Evm:
         return None if receipt is None else int(receipt["status"], 16) == 1
 
     def pay(self, secret, to, value):
-        """Sends wei to an address, and returns the hash."""
+        """Sends wei to an address, and returns the hash. Others may use the key meanwhile."""
+        self.nonces.pop(secret, None)
         return self.send(secret, to, b"", value)[0]
 
 

@@ -34,5 +34,5 @@ def row(journals=("file", "server"), machines=1, prepare=None):
     return take
 
 
-for module in ("process", "chain", "journal", "settings", "disk", "syscalls", "server", "nodes"):
+for module in ("process", "chain", "others", "journal", "settings", "disk", "syscalls", "server", "nodes"):
     import_module(f"faults.{module}")

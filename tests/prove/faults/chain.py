@@ -3,6 +3,8 @@
 import signal
 import time
 
+import contracts
+import real
 from contracts import FAMILIES
 from faults import row
 
@@ -59,31 +61,6 @@ def held_blocks(world, dice):
 
 
 @row()
-def emptied_wallet(world, dice):
-    """A customer's tokens are gone between the answer and the block."""
-    chain = dice.choice(list(FAMILIES))
-    payer = world.contract.payer(dice, chain)
-    world.control("fault", kind="drain", chainId=chain, wallet=payer)
-    world.count(chain)
-    time.sleep(dice.uniform(0.2, 1))
-    world.control("fault", kind="drain", chainId=chain, wallet=payer, amount="1000")
-
-
-@row()
-def refusing_contract(world, dice):
-    """The contract refuses every charge from the next block on, and again takes them later: what was sent meanwhile reverts."""
-    chain = dice.choice(list(FAMILIES))
-    world.contract.fund_owner(world, chain)
-    world.control("hold", on=True)
-    world.contract.refuse(chain, True)
-    time.sleep(dice.uniform(0.2, 1))
-    world.count(chain)
-    world.control("hold", on=False)
-    time.sleep(dice.uniform(0.2, 1))
-    world.contract.refuse(chain, False)
-
-
-@row()
 def dear_gas(world, dice):
     """The base fee of Ethereum rises beyond what a waiting transaction bids, and falls again."""
     world.control("hold", on=True)
@@ -93,3 +70,21 @@ def dear_gas(world, dice):
     world.control("hold", on=False)
     time.sleep(dice.uniform(0.5, 2))
     world.control("fault", kind="fees", chainId=139, on=False)
+
+
+def _burn_freely(world):
+    """What fails for want of energy burns its whole limit, of which a day has few."""
+    world.text = world.text.replace("[chains.136.fees]\n", '[chains.136.fees]\nmax_burnt_per_day = "1000000 TRX"\n', 1)
+
+
+@row(prepare=_burn_freely)
+def dear_energy(world, dice):
+    """The price of energy on TRON rises beyond what a waiting transaction may cost, and falls again."""
+    world.control("fund", chainId=136, wallet=contracts.spelled(136, real.biller(world.text)))
+    world.control("hold", on=True)
+    time.sleep(dice.uniform(0, 0.5))
+    world.control("fault", kind="fees", chainId=136, price=dice.choice([1_000, 10_000, 100_000]))
+    world.count(136)
+    world.control("hold", on=False)
+    time.sleep(dice.uniform(0.5, 2))
+    world.control("fault", kind="fees", chainId=136, on=False)
