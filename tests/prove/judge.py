@@ -174,7 +174,8 @@ def _refused(history, made):
     for key, charges in made.items():
         for one in charges:
             if key not in may or one.tag is not None and one.tag not in may[key]:
-                yield "refused", key[0], f"{key} is charged by {one.transaction}, and its request heard no such thing"
+                heard = [post.heard(key) for post in history.posts if post.tag() == one.tag and post.code is not None]
+                yield "refused", key[0], f"{key} is charged by {one.transaction}, and its request heard {heard}"
 
 
 def _repeats(history, made):

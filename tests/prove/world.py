@@ -116,10 +116,19 @@ class World:
         return False, told
 
     def bill(self, chain, entries, request_id=None):
-        """Posts once, and writes down what was asked and answered."""
+        """Posts once to each Signer until one that serves answers. Writes down what each was asked and answered: one that
+        says nothing may have made the charges, and the next then tells of a repeat."""
+        for machine in list(self.machines):
+            post = self._post(machine, chain, entries, request_id)
+            if post.status not in (None, 503):
+                self._prefer(machine)
+                break
+        return post
+
+    def _post(self, machine, chain, entries, request_id):
         body = {"list": entries} if request_id is None else {"requestId": request_id, "list": entries}
         post = Post(chain, entries, time.monotonic(), name=request_id)
-        answer = self.ask("POST", f"/PayTool/{FAMILIES[chain]}/subscribe/signProcessSubscribePlan", body)
+        answer = machine.ask("POST", f"/PayTool/{FAMILIES[chain]}/subscribe/signProcessSubscribePlan", body)
         post.answered = time.monotonic()
         if answer is not None:
             post.status, post.code, post.body = answer[0], answer[1]["code"], answer[1]
