@@ -21,7 +21,7 @@ mod spellings;
 pub(super) use proofs::{elect, numbered};
 
 use crate::world::anvil::{Family, Mining};
-use crate::world::patience::{eventually, unix_ms};
+use crate::world::patience::{ASKED_AT_MOST, eventually, unix_ms};
 use crate::world::signer::{Heard, Signer};
 use crate::world::town::{Founding, Town, signer_address};
 use crate::world::tron::TronWorld;
@@ -90,7 +90,14 @@ impl Scene {
 
     /// Waits until the Signer says so of a billing.
     async fn becomes(&self, hash: &str, state: &str) {
-        eventually(state, async || self.state(hash).await == state).await;
+        for _ in 0..ASKED_AT_MOST {
+            if self.state(hash).await == state {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        let (told, log) = (self.billing(hash).await, self.signer.log());
+        panic!("it never became {state}: {told}; {log}");
     }
 
     /// Waits until the Signer has looked, and is still of this opinion.
