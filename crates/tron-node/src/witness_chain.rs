@@ -133,10 +133,14 @@ impl HeaderScan {
         self.following.solid().is_some_and(|(number, _)| number >= self.first)
     }
 
-    /// Returns true if reading on may teach who was elected: the first block is confirmed, and above it are blocks
-    /// of others than the list has, for no more than two rounds.
+    /// Returns true if reading on may teach who was elected: the first block is confirmed, and what was read is less
+    /// than a round, in which not everybody had a turn, or has blocks of others than the list has above it, for no
+    /// more than two rounds.
     pub fn may_teach(&self) -> bool {
-        self.is_confirmed() && self.read.len() <= self.patience && self.following.meets_strangers()
+        let round = self.following.witnesses().len();
+        self.is_confirmed()
+            && self.read.len() <= self.patience
+            && (self.read.len() < round || self.following.meets_strangers())
     }
 
     /// Returns true if others than the list's witnesses, or other keys, signed blocks of a chain that is read to its
