@@ -135,28 +135,21 @@ impl BillingCall {
         let scope = ValueScope { computed };
         let args = self.args.iter().map(|arg| match arg {
             Arg::One(slot) => scope.shared(slot, charges),
-            Arg::Struct(slots) => slots
-                .iter()
-                .map(|slot| scope.shared(slot, charges))
-                .collect::<Result<_, _>>()
-                .map(DynSolValue::Tuple),
-            Arg::Each(slot) => charges
-                .iter()
-                .map(|charge| scope.value(slot, Some(charge)))
-                .collect::<Result<_, _>>()
+            Arg::Struct(slots) => {
+                all(slots.iter().map(|slot| scope.shared(slot, charges))).map(DynSolValue::Tuple)
+            }
+            Arg::Each(slot) => all(charges.iter().map(|charge| scope.value(slot, Some(charge))))
                 .map(DynSolValue::Array),
-            Arg::Rows(slots) => charges
-                .iter()
-                .map(|charge| scope.row(slots, charge))
-                .collect::<Result<_, _>>()
-                .map(DynSolValue::Array),
+            Arg::Rows(slots) => {
+                all(charges.iter().map(|charge| scope.row(slots, charge))).map(DynSolValue::Array)
+            }
         });
-        Ok(self.calldata(args.collect::<Result<_, _>>()?))
+        Ok(self.calldata(&DynSolValue::Tuple(all(args)?)))
     }
 
-    /// The call with these arguments.
-    pub(super) fn calldata(&self, args: Vec<DynSolValue>) -> Vec<u8> {
-        [self.selector.as_slice(), &DynSolValue::Tuple(args).abi_encode_params()].concat()
+    /// The call with the arguments in this tuple.
+    pub(super) fn calldata(&self, args: &DynSolValue) -> Vec<u8> {
+        [self.selector.as_slice(), &args.abi_encode_params()].concat()
     }
 }
 
@@ -178,6 +171,15 @@ impl Arg {
             Self::Struct(slots) | Self::Rows(slots) => slots,
         }
     }
+}
+
+/// Collects the values, or the first error. Room is made once: `collect` would begin small, and grow the list.
+fn all<T, E>(results: impl Iterator<Item = Result<T, E>>) -> Result<Vec<T>, E> {
+    let mut values = Vec::with_capacity(results.size_hint().0);
+    for result in results {
+        values.push(result?);
+    }
+    Ok(values)
 }
 
 /// The context in which values are read.
@@ -202,8 +204,7 @@ impl ValueScope<'_> {
     }
 
     fn row(&self, slots: &[ArgSlot], charge: &Charge) -> Result<DynSolValue, BadField> {
-        let row: Result<_, _> = slots.iter().map(|slot| self.value(slot, Some(charge))).collect();
-        row.map(DynSolValue::Tuple)
+        all(slots.iter().map(|slot| self.value(slot, Some(charge)))).map(DynSolValue::Tuple)
     }
 
     fn value(&self, slot: &ArgSlot, charge: Option<&Charge>) -> Result<DynSolValue, BadField> {

@@ -95,7 +95,8 @@ impl Profile {
                 }
             }
         });
-        Ok(self.call.calldata(args.collect::<Result<_, _>>()?).into())
+        let args = args.collect::<Result<_, _>>()?;
+        Ok(self.call.calldata(&DynSolValue::Tuple(args)).into())
     }
 
     /// Adds what the configuration says of every charge, whether the call carries it or not.
@@ -123,12 +124,14 @@ impl BillingCall {
         let words = calldata.strip_prefix(self.selector.as_slice()).ok_or(Undecodable::Selector)?;
         let types = DynSolType::Tuple(self.args.iter().map(Arg::raw).collect());
         let raw = types.abi_decode_params(words).map_err(|_| Undecodable::Layout)?;
-        let raw = raw.as_tuple().filter(|raw| raw.len() == self.args.len());
-        let args = raw.ok_or(Undecodable::Layout)?.iter().zip(&self.args);
-        let args: Option<Vec<DynSolValue>> = args.map(|(raw, arg)| arg.strict(raw)).collect();
-        let args = args.ok_or(Undecodable::Layout)?;
+        let args = tuple(raw, self.args.len()).ok_or(Undecodable::Layout)?.into_iter();
+        let args = args.zip(&self.args).map(|(raw, arg)| arg.strict(raw)).collect::<Option<_>>();
+        let args = DynSolValue::Tuple(args.ok_or(Undecodable::Layout)?);
         // A decoder looks past what stands between and behind the arguments.
-        if self.calldata(args.clone()) == calldata { Ok(args) } else { Err(Undecodable::Layout) }
+        if self.calldata(&args) != calldata {
+            return Err(Undecodable::Layout);
+        }
+        tuple(args, self.args.len()).ok_or(Undecodable::Layout)
     }
 }
 
@@ -146,25 +149,32 @@ impl Arg {
     }
 
     /// Converts a value decoded as [`Self::raw`] to the types of the call.
-    fn strict(&self, raw: &DynSolValue) -> Option<DynSolValue> {
-        let row = |slots: &[ArgSlot], raw: &DynSolValue| -> Option<DynSolValue> {
-            let raw = raw.as_tuple().filter(|raw| raw.len() == slots.len())?;
-            let values = slots.iter().zip(raw).map(|(slot, raw)| slot.kind.strict(raw));
+    fn strict(&self, raw: DynSolValue) -> Option<DynSolValue> {
+        let row = |slots: &[ArgSlot], raw: DynSolValue| -> Option<DynSolValue> {
+            let values = tuple(raw, slots.len())?.into_iter().zip(slots);
+            let values = values.map(|(raw, slot)| slot.kind.strict(&raw));
             values.collect::<Option<_>>().map(DynSolValue::Tuple)
         };
-        match self {
-            Self::One(slot) => slot.kind.strict(raw),
-            Self::Struct(slots) => row(slots, raw),
-            Self::Each(slot) => {
-                let values = raw.as_array()?.iter().map(|raw| slot.kind.strict(raw));
+        match (self, raw) {
+            (Self::One(slot), raw) => slot.kind.strict(&raw),
+            (Self::Struct(slots), raw) => row(slots, raw),
+            (Self::Each(slot), DynSolValue::Array(raw)) => {
+                let values = raw.into_iter().map(|raw| slot.kind.strict(&raw));
                 values.collect::<Option<_>>().map(DynSolValue::Array)
             }
-            Self::Rows(slots) => {
-                let rows = raw.as_array()?.iter().map(|raw| row(slots, raw));
+            (Self::Rows(slots), DynSolValue::Array(raw)) => {
+                let rows = raw.into_iter().map(|raw| row(slots, raw));
                 rows.collect::<Option<_>>().map(DynSolValue::Array)
             }
+            (Self::Each(_) | Self::Rows(_), _) => None,
         }
     }
+}
+
+/// The values of a tuple that has so many.
+fn tuple(value: DynSolValue, length: usize) -> Option<Vec<DynSolValue>> {
+    let DynSolValue::Tuple(values) = value else { return None };
+    (values.len() == length).then_some(values)
 }
 
 impl Arg {

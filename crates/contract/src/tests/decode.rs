@@ -190,10 +190,10 @@ fn arrays_that_do_not_end_together_charge_nobody_knows_whom() {
     let args = |users: usize, amounts: usize| {
         let user = DynSolValue::FixedBytes(user(1), 32);
         let amount = DynSolValue::Uint(three.amount, 256);
-        profile.call.calldata(vec![
+        profile.call.calldata(&DynSolValue::Tuple(vec![
             DynSolValue::Array(vec![user; users]),
             DynSolValue::Array(vec![amount; amounts]),
-        ])
+        ]))
     };
     assert!(profile.carried(&args(2, 2)).is_ok());
     assert_eq!(profile.carried(&args(2, 1)), Err(Undecodable::Lengths));
