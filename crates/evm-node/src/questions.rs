@@ -8,6 +8,7 @@ use alloy::consensus::constants::EMPTY_ROOT_HASH;
 use alloy::primitives::{Address, B256, Bytes, Log, U64, U128, U256};
 use node::{AskError, Fault, JsonRpc};
 use serde::Deserialize;
+use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -129,11 +130,15 @@ pub struct Call<'a> {
     pub gas: u64,
 }
 
-impl Call<'_> {
-    /// Returns the call as JSON: with `data` and not `input`, since every node knows the former.
-    pub fn json(&self) -> Value {
-        let (data, gas) = (alloy::hex::encode_prefixed(self.data), U64::from(self.gas));
-        json!({ "from": self.from, "to": self.to, "data": data, "gas": gas })
+impl Serialize for Call<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut call = serializer.serialize_struct("Call", 4)?;
+        call.serialize_field("from", &self.from)?;
+        call.serialize_field("to", &self.to)?;
+        // `data` and not `input`, since every node knows the former.
+        call.serialize_field("data", &alloy::hex::encode_prefixed(self.data))?;
+        call.serialize_field("gas", &U64::from(self.gas))?;
+        call.end()
     }
 }
 
@@ -328,13 +333,12 @@ pub async fn account_told(
 
 /// Runs a call at one view, and returns its answer.
 pub async fn call(view: &View<'_>, call: Call<'_>) -> Result<Bytes, AskError> {
-    view.rpc.ask(ETH_CALL, json!([call.json(), view.block])).await
+    view.rpc.ask(ETH_CALL, (call, &view.block)).await
 }
 
 /// The gas that a transaction of this call would use.
 pub async fn estimate_gas(rpc: EvmAsker<'_>, block: &str, call: Call<'_>) -> Result<u64, AskError> {
-    let asked = json!([call.json(), block]);
-    rpc.ask::<U64>("eth_estimateGas", asked).await.map(|gas| gas.to())
+    rpc.ask::<U64>("eth_estimateGas", (call, block)).await.map(|gas| gas.to())
 }
 
 /// The median over blocks of what they tipped, wei per gas. `blocks` are (share of gas used, tip); empty

@@ -15,7 +15,7 @@ use super::retries::Retries;
 use super::rules::{FleetRules, Member, NodeId};
 use futures_util::future::join_all;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -58,10 +58,15 @@ impl<C: Client> Fleet<C> {
     /// seen the block that two have reached comes after those that have: it would have to pass on
     /// what is asked about it. One that was silent in the last look comes last.
     pub fn fit(&self) -> Vec<NodeId> {
-        let mut providers = BTreeSet::new();
-        let mut fit = self.alive();
-        fit.retain(|node| providers.insert(node.provider.clone()));
-        fit.into_iter().map(|node| node.id).collect()
+        let alive = self.alive();
+        let mut fit: Vec<NodeId> = Vec::with_capacity(alive.len());
+        for node in alive {
+            let chosen = |id: &NodeId| self.node(*id).map(|node| &node.provider);
+            if fit.iter().all(|id| chosen(id) != Some(&node.provider)) {
+                fit.push(node.id);
+            }
+        }
+        fit
     }
 
     fn alive(&self) -> Vec<Arc<Node<C>>> {

@@ -5,7 +5,7 @@ use super::fleet::Fleet;
 use super::health::State;
 use super::member::Node;
 use super::traffic::NodeTraffic;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,8 +73,9 @@ pub trait NodeGroup: Send + Sync + fmt::Debug {
 
 impl<C: Client> NodeGroup for Fleet<C> {
     fn trust(&self) -> Trust {
-        let providers: BTreeSet<&str> = self.readers().map(|node| node.provider.as_str()).collect();
-        if providers.len() >= 2 { Trust::Two } else { Trust::Alone }
+        let mut providers = self.readers().map(|node| node.provider.as_str());
+        let first = providers.next();
+        if providers.any(|other| Some(other) != first) { Trust::Two } else { Trust::Alone }
     }
 
     fn repeated_providers(&self) -> Vec<(String, Vec<String>)> {

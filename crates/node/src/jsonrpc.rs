@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use config::RpcUrl;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,8 +33,16 @@ pub struct JsonRpc {
 pub struct Request {
     /// The method.
     pub method: &'static str,
-    /// Its parameters: a list.
-    pub params: Value,
+    params: Box<RawValue>,
+}
+
+impl Request {
+    /// The question with these parameters: a list, or a tuple. One that cannot be written asks with `null`, which
+    /// nodes refuse.
+    pub fn of(method: &'static str, params: impl Serialize) -> Self {
+        let params = to_raw_value(&params).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        Self { method, params }
+    }
 }
 
 #[derive(Serialize)]
@@ -42,7 +50,7 @@ struct RpcRequest<'a> {
     jsonrpc: &'static str,
     id: u64,
     method: &'a str,
-    params: &'a Value,
+    params: &'a RawValue,
 }
 
 #[derive(Deserialize)]
@@ -100,7 +108,7 @@ impl Client for JsonRpc {
     }
 
     async fn chains(&self) -> Result<Vec<RealChain>, AskError> {
-        let asked = Request { method: CHAIN_ID, params: json!([]) };
+        let asked = Request::of(CHAIN_ID, json!([]));
         let answer = self.ask(&asked).await;
         let id = answer.and_then(|raw| read_answer::<U64>(&raw));
         let id = id.map_err(|fault| AskError { question: CHAIN_ID, fault })?;
@@ -163,11 +171,11 @@ impl Fleet<JsonRpc> {
 
 impl Asker<'_, JsonRpc> {
     /// Asks. A read only: it may be asked twice.
-    pub async fn ask<R>(&self, method: &'static str, params: Value) -> Result<R, AskError>
+    pub async fn ask<R>(&self, method: &'static str, params: impl Serialize) -> Result<R, AskError>
     where
         R: DeserializeOwned + Send,
     {
-        self.put(Request { method, params }).await
+        self.put(Request::of(method, params)).await
     }
 }
 

@@ -169,7 +169,6 @@ impl Api<'_> {
     pub async fn eth_call(self, call: ConstantCall<'_>) -> Result<Bytes, AskError> {
         let data = alloy::hex::encode_prefixed(call.data);
         let call = json!({ "from": call.owner, "to": call.contract, "data": data });
-        let params = json!([call, "latest"]);
-        self.0.put(Question::JsonRpc(Request { method: "eth_call", params })).await
+        self.0.put(Question::JsonRpc(Request::of("eth_call", (call, "latest")))).await
     }
 }

@@ -8,7 +8,6 @@ use alloy::primitives::B256;
 use billing::{NodeRejection, Signed};
 use evm_testimony::errors::{ErrorMeaning, meaning};
 use parking_lot::Mutex;
-use serde_json::json;
 use std::sync::Arc;
 use tracing::error;
 
@@ -24,8 +23,8 @@ impl Broadcaster {
         let fleet = &self.fleet;
         let witness =
             Witness { fleet: Arc::clone(fleet), ours: signed.hash, seen: Mutex::default() };
-        let params = json!([alloy::hex::encode_prefixed(&signed.raw)]);
-        let offer = Request { method: "eth_sendRawTransaction", params };
+        let raw = alloy::hex::encode_prefixed(&signed.raw);
+        let offer = Request::of("eth_sendRawTransaction", [raw]);
         let answers = fleet.broadcast(offer, move |id, answer| witness.hears(id, answer)).await;
         let answers: Vec<NodeSaid> = answers.into_iter().map(|(_, answer)| answer).collect();
         delivery(&answers, signed.hash, fleet.needed())

@@ -17,7 +17,8 @@ use ::node::{AskError, Fault};
 use alloy::primitives::{Address, Bytes, address, keccak256};
 use billing::{Charge, Funds};
 use evm_node::{self as node, Call, EvmAsker, View};
-use serde_json::json;
+use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The gas that any transaction uses by itself.
 const TRANSFER_GAS: u64 = 21_000;
@@ -151,6 +152,12 @@ async fn counts(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<Probe, 
     }
 }
 
+/// The state that an account has for a node while it runs a call.
+#[derive(Serialize)]
+struct StateOverride<'a> {
+    code: &'a Bytes,
+}
+
 /// One call of the reader.
 struct ReaderCall<'a> {
     signer: Address,
@@ -161,11 +168,8 @@ struct ReaderCall<'a> {
 async fn ask(rpc: EvmAsker<'_>, block: &str, asked: ReaderCall<'_>) -> Result<Bytes, AskError> {
     let ReaderCall { signer, input, gas } = asked;
     let call = Call { from: signer, to: signer, data: input, gas };
-    rpc.ask(
-        node::ETH_CALL,
-        json!([call.json(), block, { signer.to_string(): { "code": &*READER } }]),
-    )
-    .await
+    let overrides = BTreeMap::from([(signer, StateOverride { code: &READER })]);
+    rpc.ask(node::ETH_CALL, (call, block, overrides)).await
 }
 
 /// Returns the gas that the reader's call needs so that a billing call gets the `wanted` gas: a 64th stays behind

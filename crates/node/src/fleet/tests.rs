@@ -92,7 +92,7 @@ async fn fleet_of(doubles: Vec<Double>) -> Arc<Fleet<JsonRpc>> {
 const SEND: &str = "eth_sendRawTransaction";
 
 fn question(method: &'static str) -> Request {
-    Request { method, params: json!([]) }
+    Request::of(method, json!([]))
 }
 
 fn says(result: &str) -> (u64, Does) {

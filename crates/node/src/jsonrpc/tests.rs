@@ -19,7 +19,7 @@ fn client(url: &str, timeout: Duration, key: Option<&SecretString>) -> Result<Js
 }
 
 async fn ask(rpc: &JsonRpc) -> Result<Value, Fault> {
-    let raw = rpc.ask(&Request { method: "eth_test", params: json!([]) }).await?;
+    let raw = rpc.ask(&Request::of("eth_test", json!([]))).await?;
     read_answer(&raw)
 }
 
