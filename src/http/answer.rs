@@ -10,6 +10,7 @@ use engine::{Answer, DryRun, NoVerdict, Progress, Sent};
 use journal::JournalError;
 use ledger::LedgerError;
 use serde::Serialize;
+use serde::ser::{Error as _, Serializer};
 use serde_json::value::RawValue;
 
 /// `{code, msg, description, data}`; `description` is always null.
@@ -212,7 +213,7 @@ fn whole<T: Serialize>(status: StatusCode, envelope: &Envelope<T>) -> Response {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Earlier {
-    subscribe_id: Option<Box<RawValue>>,
+    subscribe_id: Echo,
     tx_hash: String,
     state: &'static str,
 }
@@ -221,7 +222,7 @@ fn earlier(family: Family, satisfied: &[Satisfied]) -> Vec<Earlier> {
     satisfied
         .iter()
         .map(|one| Earlier {
-            subscribe_id: echo(&one.spelling),
+            subscribe_id: Echo::of(&one.spelling),
             tx_hash: spell_hash(family, one.by.hash),
             state: one.by.state.word(),
         })
@@ -229,8 +230,23 @@ fn earlier(family: Family, satisfied: &[Satisfied]) -> Vec<Earlier> {
 }
 
 /// A number as the caller wrote it.
-fn echo(digits: &Digits) -> Option<Box<RawValue>> {
-    RawValue::from_string(digits.json()).ok()
+#[derive(Debug)]
+struct Echo(Digits);
+
+impl Echo {
+    fn of(digits: &Digits) -> Self {
+        Self(digits.clone())
+    }
+}
+
+impl Serialize for Echo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let digits = self.0.digits();
+        if self.0.is_quoted() {
+            return serializer.serialize_str(digits);
+        }
+        serde_json::from_str::<&RawValue>(digits).map_err(S::Error::custom)?.serialize(serializer)
+    }
 }
 
 /// The success object of the interface document, part 2.5, with our additions at the end.
@@ -242,7 +258,7 @@ struct Success {
     /// None, like the bytes, of a transaction that was learnt from the chain.
     gas_required: Option<String>,
     signed_transaction_data: Option<String>,
-    subscription_ids: Vec<Option<Box<RawValue>>>,
+    subscription_ids: Vec<Echo>,
     tx_hash: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     repeated: bool,
@@ -259,7 +275,7 @@ fn success(sent: &Sent) -> Success {
         chain_id: lane.chain.0,
         gas_required: signed.map(|signed| signed.gas_required.to_string()),
         signed_transaction_data: signed.map(|signed| spell_bytes(family, &signed.raw)),
-        subscription_ids: sent.subscriptions.iter().map(echo).collect(),
+        subscription_ids: sent.subscriptions.iter().map(Echo::of).collect(),
         tx_hash: spell_hash(family, sent.transaction.hash()),
         repeated: sent.progress != Progress::New,
         failed: failures(family, &sent.failed),
@@ -283,10 +299,10 @@ fn spell_bytes(family: Family, bytes: &[u8]) -> String {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Failure {
-    amount: Option<Box<RawValue>>,
+    amount: Option<Echo>,
     fail_reason: String,
-    plan_id: Option<Box<RawValue>>,
-    subscribe_id: Option<Box<RawValue>>,
+    plan_id: Echo,
+    subscribe_id: Echo,
     token_allowance: Option<String>,
     token_balance: Option<String>,
     user_hash: String,
@@ -302,11 +318,11 @@ fn failures(family: Family, refused: &[Refused]) -> Vec<Failure> {
         .map(|refused| Failure {
             amount: amount(refused),
             fail_reason: refused.reason(),
-            plan_id: echo(&refused.spelling.plan),
-            subscribe_id: echo(&refused.spelling.subscribe),
+            plan_id: Echo::of(&refused.spelling.plan),
+            subscribe_id: Echo::of(&refused.spelling.subscribe),
             token_allowance: refused.allowance.map(|n| n.to_string()),
             token_balance: refused.balance.map(|n| n.to_string()),
-            user_hash: refused.spelling.user.clone(),
+            user_hash: refused.spelling.user.to_string(),
             fail_code: refused.code.token(),
             retry: refused.code.retry().token(),
             tx_hash: refused.tx_hash.map(|hash| spell_hash(family, hash)),
@@ -315,11 +331,11 @@ fn failures(family: Family, refused: &[Refused]) -> Vec<Failure> {
 }
 
 /// As the caller stated it. One that the chain supplied is written as the subscription is.
-fn amount(refused: &Refused) -> Option<Box<RawValue>> {
+fn amount(refused: &Refused) -> Option<Echo> {
     let Refused { spelling, .. } = refused;
     let digits =
         |amount| spelling.amount.clone().unwrap_or_else(|| spelling.subscribe.like(amount));
-    refused.amount.map(digits).as_ref().and_then(echo)
+    refused.amount.map(digits).map(Echo)
 }
 
 /// An exact JSON integer of any size.
@@ -333,7 +349,7 @@ pub(super) fn integer(number: U256) -> Option<Box<RawValue>> {
 struct Rehearsal {
     dry_run: bool,
     address: String,
-    would_charge: Vec<Option<Box<RawValue>>>,
+    would_charge: Vec<Echo>,
     failed: Vec<Failure>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     earlier: Vec<Earlier>,
@@ -344,7 +360,7 @@ fn rehearsal(dry: &DryRun) -> Rehearsal {
     Rehearsal {
         dry_run: true,
         address: spell_address(dry.facts.family, dry.facts.signer),
-        would_charge: dry.would_charge.iter().map(echo).collect(),
+        would_charge: dry.would_charge.iter().map(Echo::of).collect(),
         failed: failures(dry.facts.family, &dry.refused),
         earlier: earlier(dry.facts.family, &dry.earlier),
         gas_required: dry.gas_required.map(|gas| gas.to_string()),

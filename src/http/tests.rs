@@ -253,10 +253,10 @@ fn facts() -> Facts {
 /// An entry whose ids are in quotes.
 fn entry() -> Entry {
     let fields = [
-        ("subscribeId", Scalar::Text("9007199254740993".to_owned())),
-        ("planId", Scalar::Number("3".to_owned())),
-        ("userHash", Scalar::Text("AB".repeat(32))),
-        ("amount", Scalar::Number(U256::MAX.to_string())),
+        ("subscribeId", Scalar::Text("9007199254740993".into())),
+        ("planId", Scalar::Number("3".into())),
+        ("userHash", Scalar::Text("AB".repeat(32).into())),
+        ("amount", Scalar::Number(U256::MAX.to_string().into())),
     ];
     Entry::parse(fields.map(|(name, value)| (name.into(), value)).into()).unwrap()
 }

@@ -7,15 +7,14 @@ mod options;
 
 use options::Options;
 
-use billing::{BadField, Entry, Mode, PlatformChainId, RequestId, Scalar};
+use billing::{BadField, Entry, Fields, Mode, PlatformChainId, RequestId, Scalar};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
 
 /// Why a body is not a request. Nothing was signed or sent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,15 +69,15 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
     posted(options::read(&top)?, list(page.list()?)?)
 }
 
-fn posted(options: Options, listed: Vec<Fields<'_>>) -> Result<Posted, Malformed> {
+fn posted(options: Options, listed: Vec<EntryFields>) -> Result<Posted, Malformed> {
     let chain = one_chain(&listed)?;
     let (mut entries, mut bad) = (Vec::with_capacity(listed.len()), Vec::new());
-    let mut names = FieldNames::default();
-    for (index, fields) in listed.into_iter().enumerate() {
-        let named = fields.0.into_iter().map(|(name, value)| Ok((names.shared(&name)?, value)));
-        let named = named.collect::<Result<_, String>>();
-        let named = named.map_err(|what| Malformed::Option(format!("list[{index}].{what}")))?;
-        match Entry::parse(named) {
+    for (index, EntryFields(fields)) in listed.into_iter().enumerate() {
+        if let Some(name) = fields.keys().find(|name| options::is_dry_run(name)) {
+            let what = "did you mean dryRun? Write it beside the list: an entry has no options";
+            return Err(Malformed::Option(format!("list[{index}].{name}: {what}")));
+        }
+        match Entry::parse(fields) {
             Ok(entry) => entries.push(entry),
             Err(faults) => bad.extend(faults.iter().map(|fault| at(index, fault))),
         }
@@ -93,34 +92,13 @@ fn posted(options: Options, listed: Vec<Fields<'_>>) -> Result<Posted, Malformed
     Ok(Posted { request_id, mode, dry_run, chain, entries })
 }
 
-/// The names of the entries' fields. Entries mostly have the same: each name is looked at once, and kept once.
-#[derive(Default)]
-struct FieldNames(BTreeSet<Arc<str>>);
-
-impl FieldNames {
-    /// The name as all entries share it. An error if it is an option, which would mean nothing in an entry.
-    fn shared(&mut self, name: &str) -> Result<Arc<str>, String> {
-        if let Some(known) = self.0.get(name) {
-            return Ok(Arc::clone(known));
-        }
-        if options::is_dry_run(name) {
-            let what = "did you mean dryRun? Write it beside the list: an entry has no options";
-            return Err(format!("{name}: {what}"));
-        }
-        let name = Arc::from(name);
-        self.0.insert(Arc::clone(&name));
-        Ok(name)
-    }
-}
-
 fn at(index: usize, fault: &BadField) -> String {
     format!("list[{index}].{fault}")
 }
 
-fn one_chain(listed: &[Fields<'_>]) -> Result<Option<PlatformChainId>, Malformed> {
-    let mut chains = listed.iter().map(|fields| {
-        let stated = fields.0.iter().find(|(name, _)| name == "chainId");
-        let stated = stated.map(|(_, chain)| chain.to_u256()).transpose();
+fn one_chain(listed: &[EntryFields]) -> Result<Option<PlatformChainId>, Malformed> {
+    let mut chains = listed.iter().map(|EntryFields(fields)| {
+        let stated = fields.get("chainId").map(Scalar::to_u256).transpose();
         stated.map_err(|_| Malformed::Chain)
     });
     let first = chains.next().transpose()?.flatten();
@@ -132,7 +110,7 @@ fn one_chain(listed: &[Fields<'_>]) -> Result<Option<PlatformChainId>, Malformed
     first.map(|id| u32::try_from(id).map(PlatformChainId).map_err(|_| Malformed::Chain)).transpose()
 }
 
-fn list(raw: &RawValue) -> Result<Vec<Fields<'_>>, Malformed> {
+fn list(raw: &RawValue) -> Result<Vec<EntryFields>, Malformed> {
     serde_json::from_str(raw.get()).map_err(|e| json(&e))
 }
 
@@ -157,9 +135,9 @@ impl<'de> Deserialize<'de> for Object<'de> {
     }
 }
 
-/// A name in an object: borrowed where it is written without escapes.
+/// A string: borrowed where it is written without escapes.
 #[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 struct ObjectVisitor;
 
@@ -172,7 +150,7 @@ impl<'de> Visitor<'de> for ObjectVisitor {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Object<'de>, M::Error> {
         let mut values = BTreeMap::new();
-        while let Some((Name(name), raw)) = map.next_entry::<Name<'_>, &RawValue>()? {
+        while let Some((Text(name), raw)) = map.next_entry::<Text<'_>, &RawValue>()? {
             match values.entry(name) {
                 Place::Vacant(place) => drop(place.insert(raw)),
                 Place::Occupied(place) => {
@@ -185,15 +163,14 @@ impl<'de> Visitor<'de> for ObjectVisitor {
 }
 
 /// The fields of one entry, each once. `null` is as good as absent.
-struct Fields<'a>(Vec<(Cow<'a, str>, Scalar)>);
+struct EntryFields(Fields);
 
-impl<'de> Deserialize<'de> for Fields<'de> {
+impl<'de> Deserialize<'de> for EntryFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let read = Object::deserialize(deserializer)?.0;
-        let mut fields = Vec::with_capacity(read.len());
-        for (name, raw) in read {
+        let mut fields = Fields::new();
+        for (name, raw) in Object::deserialize(deserializer)?.0 {
             if let Some(value) = scalar(raw).map_err(D::Error::custom)? {
-                fields.push((name, value));
+                fields.insert(name.into(), value);
             }
         }
         Ok(Self(fields))
@@ -206,9 +183,9 @@ fn scalar(raw: &RawValue) -> Result<Option<Scalar>, serde_json::Error> {
         Some(b'n') => None,
         Some(b't') => Some(Scalar::Bool(true)),
         Some(b'f') => Some(Scalar::Bool(false)),
-        Some(b'"') => Some(Scalar::Text(serde_json::from_str(text)?)),
+        Some(b'"') => Some(Scalar::Text(serde_json::from_str::<Text<'_>>(text)?.0.into())),
         Some(b'[' | b'{') => Some(Scalar::Nested),
-        _ => Some(Scalar::Number(text.to_owned())),
+        _ => Some(Scalar::Number(text.into())),
     })
 }
 

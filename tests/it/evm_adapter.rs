@@ -125,12 +125,12 @@ fn arrays() -> BillingConfig {
 
 fn entry(id: u64, plan: u64, user: B256, amount: u128) -> Admitted {
     let fields = [
-        ("subscribeId", Scalar::Number(id.to_string())),
-        ("planId", Scalar::Number(plan.to_string())),
-        ("userHash", Scalar::Text(user.to_string())),
-        ("planVersion", Scalar::Number("1".to_owned())),
-        ("period", Scalar::Number("1".to_owned())),
-        ("amount", Scalar::Number(amount.to_string())),
+        ("subscribeId", Scalar::Number(id.to_string().into())),
+        ("planId", Scalar::Number(plan.to_string().into())),
+        ("userHash", Scalar::Text(user.to_string().into())),
+        ("planVersion", Scalar::Number("1".into())),
+        ("period", Scalar::Number("1".into())),
+        ("amount", Scalar::Number(amount.to_string().into())),
     ];
     let fields = fields.map(|(name, value)| (name.into(), value));
     let profile = Profile::parse(&rows(NOWHERE), Family::Evm).unwrap();

@@ -1,8 +1,7 @@
 //! One element of a request, as the caller wrote it: a statement, never an order.
 
-use super::{FailCode, Ineligible, PlanId, Refused, Scalar, Spelling, SubscribeId, UserHash};
+use super::{FailCode, Fields, Ineligible, PlanId, Refused, Spelling, SubscribeId, UserHash};
 use alloy::primitives::U256;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One element of the request: the caller's statement that a subscription is due.
@@ -19,7 +18,7 @@ pub struct Entry {
     /// The amount in token base units, if the entry states a readable one.
     pub amount: Option<U256>,
     /// Every field of the entry by name as the caller wrote it, those above included.
-    pub fields: BTreeMap<Arc<str>, Scalar>,
+    pub fields: Fields,
 }
 
 /// Which field of an entry is wrong, and how.
@@ -34,7 +33,7 @@ pub struct BadField {
 
 impl Entry {
     /// Reads the identity of an entry; the other fields are judged by the contract profile.
-    pub fn parse(mut fields: BTreeMap<Arc<str>, Scalar>) -> Result<Self, Vec<BadField>> {
+    pub fn parse(mut fields: Fields) -> Result<Self, Vec<BadField>> {
         if let Some(alias) = fields.remove("subscriptionId") {
             let stated = fields.entry("subscribeId".into()).or_insert_with(|| alias.clone());
             if stated.to_int64() != alias.to_int64() {

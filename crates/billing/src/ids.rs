@@ -248,7 +248,7 @@ fn parse_evm(text: &str) -> Result<Address, Ineligible> {
     let letters = || digits.chars().filter(char::is_ascii_alphabetic);
     let one_case =
         letters().all(|c| c.is_ascii_lowercase()) || letters().all(|c| c.is_ascii_uppercase());
-    if one_case || address.to_checksum(None) == text {
+    if one_case || address.to_checksum_buffer(None).as_str() == text {
         Ok(address)
     } else {
         Err(Ineligible::Checksum)

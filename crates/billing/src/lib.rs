@@ -57,7 +57,7 @@ pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};
 pub use repeats::{Repeat, repeat_of};
 pub use signing_halt::SigningHalt;
-pub use spelling::{Digits, Scalar, Spelling};
+pub use spelling::{Digits, Fields, Scalar, Spelling};
 pub use tx_record::{CallEnding, TxRecord};
 pub use verdict::{
     BlockRef, Execution, Foreign, ForeignEffect, ForeignTx, ItemOutcome, Landed, NoCharge, Opaque,

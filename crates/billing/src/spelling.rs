@@ -2,16 +2,19 @@
 
 use super::{Family, Ineligible, parse_address};
 use alloy::primitives::{Address, B256, U256};
+use smol_str::{SmolStr, ToSmolStr as _};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-/// A JSON value of an entry, with its digits kept: no number passes through a float.
+/// The fields of an entry, by name.
+pub type Fields = BTreeMap<SmolStr, Scalar>;
+
+/// A JSON value of an entry, with its digits kept: no number passes through a float. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scalar {
     /// A JSON number, as it was written.
-    Number(String),
+    Number(SmolStr),
     /// A JSON string.
-    Text(String),
+    Text(SmolStr),
     /// `true` or `false`.
     Bool(bool),
     /// An array or an object: nothing that an entry field can be.
@@ -59,7 +62,7 @@ impl Scalar {
 /// A whole number as the caller wrote it in JSON. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digits {
-    digits: Arc<str>,
+    digits: SmolStr,
     quoted: bool,
 }
 
@@ -68,8 +71,8 @@ impl Digits {
     fn read(scalar: &Scalar) -> Option<Self> {
         scalar.to_u256().ok()?;
         match scalar {
-            Scalar::Number(digits) => Some(Self { digits: digits.as_str().into(), quoted: false }),
-            Scalar::Text(digits) => Some(Self { digits: digits.as_str().into(), quoted: true }),
+            Scalar::Number(digits) => Some(Self { digits: digits.clone(), quoted: false }),
+            Scalar::Text(digits) => Some(Self { digits: digits.clone(), quoted: true }),
             Scalar::Bool(_) | Scalar::Nested => None,
         }
     }
@@ -77,12 +80,17 @@ impl Digits {
     /// `number`, as an integer or in quotes like this one.
     #[must_use]
     pub fn like(&self, number: U256) -> Self {
-        Self { digits: number.to_string().into(), quoted: self.quoted }
+        Self { digits: number.to_smolstr(), quoted: self.quoted }
     }
 
-    /// As JSON.
-    pub fn json(&self) -> String {
-        if self.quoted { format!("\"{}\"", self.digits) } else { self.digits.as_ref().to_owned() }
+    /// The digits alone.
+    pub fn digits(&self) -> &str {
+        &self.digits
+    }
+
+    /// Returns true if the caller wrote a string.
+    pub fn is_quoted(&self) -> bool {
+        self.quoted
     }
 }
 
@@ -95,14 +103,14 @@ pub struct Spelling {
     /// `planId`.
     pub plan: Digits,
     /// `userHash`.
-    pub user: String,
+    pub user: SmolStr,
     /// `amount`, where the entry states a readable one.
     pub amount: Option<Digits>,
 }
 
 impl Spelling {
     /// The spelling of an entry with these fields, if it can be named.
-    pub(super) fn read(fields: &BTreeMap<Arc<str>, Scalar>) -> Option<Self> {
+    pub(super) fn read(fields: &Fields) -> Option<Self> {
         let digits = |field: &str| fields.get(field).and_then(Digits::read);
         let Some(Scalar::Text(user)) = fields.get("userHash") else { return None };
         Some(Self {

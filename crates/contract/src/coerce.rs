@@ -103,7 +103,7 @@ impl AbiKind {
             (Self::Fixed(_) | Self::Bytes, Scalar::Text(text)) => {
                 self.hex(text).ok_or(self.not_readable())
             }
-            (Self::Text, Scalar::Text(text)) => Ok(DynSolValue::String(text.clone())),
+            (Self::Text, Scalar::Text(text)) => Ok(DynSolValue::String(text.to_string())),
             (_, Scalar::Number(_) | Scalar::Text(_) | Scalar::Bool(_) | Scalar::Nested) => {
                 Err(self.not_readable())
             }
@@ -118,7 +118,7 @@ impl AbiKind {
                 hexadecimal(digits).and_then(|n| self.number(n)).ok_or(self.not_readable())
             }
             (Self::Address, _) => parse_address(family, text).map(DynSolValue::Address),
-            _ => self.read(family, &Scalar::Text(text.to_owned())),
+            _ => self.read(family, &Scalar::Text(text.into())),
         }
     }
 

@@ -36,7 +36,7 @@ impl Codes {
                           integer parameter `reason`";
             return if self.known { Err(unused.to_owned()) } else { Ok(()) };
         }
-        let value = Scalar::Text(number.to_owned());
+        let value = Scalar::Text(number.into());
         let fits =
             |kind: &AbiKind| kind.read(Family::Evm, &value).is_ok_and(|n| digits(&n) == number);
         if !numbers.iter().any(fits) {

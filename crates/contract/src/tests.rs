@@ -77,12 +77,12 @@ fn parsed(config: &BillingConfig) -> Profile {
 
 #[expect(clippy::needless_pass_by_value, reason = "reads better in tables")]
 fn number(n: impl ToString) -> Scalar {
-    Scalar::Number(n.to_string())
+    Scalar::Number(n.to_string().into())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "reads better in tables")]
 fn text(text: impl ToString) -> Scalar {
-    Scalar::Text(text.to_string())
+    Scalar::Text(text.to_string().into())
 }
 
 fn user(n: u8) -> B256 {

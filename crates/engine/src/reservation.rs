@@ -81,9 +81,9 @@ mod tests {
 
     fn entry(subscribe: u8, user: u8) -> Admitted {
         Entry::parse(BTreeMap::from([
-            ("subscribeId".into(), Scalar::Number(subscribe.to_string())),
-            ("planId".into(), Scalar::Number("3".to_owned())),
-            ("userHash".into(), Scalar::Text(hex::encode([user; 32]))),
+            ("subscribeId".into(), Scalar::Number(subscribe.to_string().into())),
+            ("planId".into(), Scalar::Number("3".into())),
+            ("userHash".into(), Scalar::Text(hex::encode([user; 32]).into())),
         ]))
         .unwrap()
         .admitted(Values::new())

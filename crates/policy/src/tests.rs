@@ -45,9 +45,9 @@ fn policy() -> Policy {
 
 fn charge(n: u8, token: Address, amount: u64) -> Charge {
     let fields = [
-        ("subscribeId", Scalar::Number(n.to_string())),
-        ("planId", Scalar::Number("3".to_owned())),
-        ("userHash", Scalar::Text(hex::encode([n; 32]))),
+        ("subscribeId", Scalar::Number(n.to_string().into())),
+        ("planId", Scalar::Number("3".into())),
+        ("userHash", Scalar::Text(hex::encode([n; 32]).into())),
     ];
     let fields: BTreeMap<_, _> = fields.map(|(name, value)| (name.into(), value)).into();
     Charge {

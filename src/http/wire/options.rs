@@ -4,13 +4,31 @@
 use super::{Malformed, Object};
 use billing::{Mode, RequestId};
 
-/// The options, as they are spelt.
-const OPTIONS: [&str; 3] = ["requestId", "mode", "dryRun"];
+/// The options, as they are spelt, and without capitals.
+const OPTIONS: [(&str, &str); 3] =
+    [("requestId", "requestid"), ("mode", "mode"), ("dryRun", DRY_RUN)];
+
+const DRY_RUN: &str = "dryrun";
 
 /// Names that the platform writes around a list and into its page. Some are too near an option to be told from a
 /// slip otherwise.
 const PLATFORMS: [&str; 9] =
     ["code", "msg", "description", "data", "list", "count", "page", "size", "more"];
+
+/// The usual names of an entry's fields: none of them is a slip.
+const ENTRY_FIELDS: [&str; 11] = [
+    "amount",
+    "chainId",
+    "currencySymbol",
+    "period",
+    "planId",
+    "planVersion",
+    "subscribeId",
+    "subscriptionId",
+    "tokenAddress",
+    "userHash",
+    "userWallet",
+];
 
 /// Other people's words for a dry run, in lower case and without marks.
 const DRY_RUNS: [&str; 9] = [
@@ -73,7 +91,7 @@ pub(super) fn none_in_page(page: &Object<'_>) -> Result<(), Malformed> {
 
 /// Returns true if the name of an entry's field is `dryRun`, or nearly: in an entry the option would mean nothing.
 pub(super) fn is_dry_run(field: &str) -> bool {
-    near(&plain(field), "dryRun")
+    !ENTRY_FIELDS.contains(&field) && near(&plain(field), DRY_RUN)
 }
 
 /// The option that a key is, or may have been meant to be.
@@ -81,8 +99,12 @@ fn meant(key: &str) -> Option<&'static str> {
     if PLATFORMS.contains(&key) {
         return None;
     }
+    if let Some((option, _)) = OPTIONS.into_iter().find(|(option, _)| *option == key) {
+        return Some(option);
+    }
     let plain = plain(key);
-    let named = OPTIONS.into_iter().find(|option| near(&plain, option));
+    let named = OPTIONS.into_iter().find(|(_, option)| near(&plain, option));
+    let named = named.map(|(option, _)| option);
     named.or_else(|| DRY_RUNS.contains(&plain.as_str()).then_some("dryRun"))
 }
 
@@ -91,11 +113,10 @@ fn plain(key: &str) -> String {
     key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Returns true if a plain name is an option's but for a slip or two, or has a dry run in it.
+/// Returns true if a plain name is a plain option's but for a slip or two, or has a dry run in it.
 fn near(plain: &str, option: &str) -> bool {
-    let option = option.to_ascii_lowercase();
     let slips = if option.len() > 4 { 2 } else { 1 };
-    let slipped = || strsim::osa_distance(plain, &option) <= slips;
+    let slipped = || strsim::osa_distance(plain, option) <= slips;
     plain.len().abs_diff(option.len()) <= slips && slipped()
-        || option == "dryrun" && plain.contains(&option)
+        || option == DRY_RUN && plain.contains(option)
 }

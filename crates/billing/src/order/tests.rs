@@ -1,22 +1,21 @@
 //! Numbers to the last digit, entries with an identity, and each subscription once.
 
 use super::*;
-use crate::{Family, Ineligible, PlanId, Scalar, SubscribeId, UserHash};
+use crate::{Family, Fields, Ineligible, PlanId, Scalar, SubscribeId, UserHash};
 use alloy::primitives::{Address, B256, U256};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 const MAX: &str = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
 const TOO_LARGE: &str =
     "115792089237316195423570985008687907853269984665640564039457584007913129639936";
 
 fn number(text: &str) -> Scalar {
-    Scalar::Number(text.to_owned())
+    Scalar::Number(text.into())
 }
 
 fn text(text: &str) -> Scalar {
-    Scalar::Text(text.to_owned())
+    Scalar::Text(text.into())
 }
 
 #[test]
@@ -94,7 +93,7 @@ fn only_text_is_an_address() {
     }
 }
 
-fn fields(changes: &[(&str, Option<Scalar>)]) -> BTreeMap<Arc<str>, Scalar> {
+fn fields(changes: &[(&str, Option<Scalar>)]) -> Fields {
     let mut fields = BTreeMap::from([
         ("subscribeId".into(), number("7")),
         ("planId".into(), text("3")),

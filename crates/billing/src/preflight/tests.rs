@@ -10,10 +10,10 @@ const BOTTOMLESS: Funds = Funds { balance: U256::MAX, allowance: U256::MAX };
 
 fn charge(who: u64, wallet: u8, token: u8, amount: U256) -> Charge {
     let fields = BTreeMap::from([
-        ("subscribeId".into(), Scalar::Number(who.to_string())),
-        ("planId".into(), Scalar::Number("3".to_owned())),
-        ("userHash".into(), Scalar::Text("ab".repeat(32))),
-        ("amount".into(), Scalar::Number("1".to_owned())),
+        ("subscribeId".into(), Scalar::Number(who.to_string().into())),
+        ("planId".into(), Scalar::Number("3".into())),
+        ("userHash".into(), Scalar::Text("ab".repeat(32).into())),
+        ("amount".into(), Scalar::Number("1".into())),
     ]);
     Charge {
         entry: Entry::parse(fields).unwrap().admitted(Values::new()),

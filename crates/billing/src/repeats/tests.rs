@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::{
-    ChargeKey, ChargeTerms, Entry, Mode, Period, PlanId, Scalar, SubscribeId, UserHash, Values,
+    ChargeKey, ChargeTerms, Digits, Entry, Mode, Period, PlanId, Scalar, SubscribeId, UserHash,
+    Values,
 };
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Address, B256, U256};
@@ -16,9 +17,9 @@ const TOKEN: Address = Address::repeat_byte(0x22);
 /// Whatever `who` states besides the ids.
 fn stating(who: u8, values: impl IntoIterator<Item = (&'static str, DynSolValue)>) -> Admitted {
     let fields = BTreeMap::from([
-        ("subscribeId".into(), Scalar::Text(format!("0{who}"))),
-        ("planId".into(), Scalar::Number("3".to_owned())),
-        ("userHash".into(), Scalar::Text(hex::encode([who; 32]))),
+        ("subscribeId".into(), Scalar::Text(format!("0{who}").into())),
+        ("planId".into(), Scalar::Number("3".into())),
+        ("userHash".into(), Scalar::Text(hex::encode([who; 32]).into())),
     ]);
     let values = values.into_iter().map(|(name, value)| (name.into(), value));
     Entry::parse(fields).unwrap().admitted(values.collect::<Values>())
@@ -238,13 +239,15 @@ fn a_number_comes_back_as_the_caller_wrote_it() {
     let Repeat::Of(_, satisfied) = repeat_of(order(Mode::All, [1]), &[open(1, 7)]) else {
         panic!()
     };
-    assert_eq!(satisfied[0].spelling.json(), "\"01\"");
+    let written = |digits: &Digits| (digits.digits().to_owned(), digits.is_quoted());
+    assert_eq!(written(&satisfied[0].spelling), ("01".to_owned(), true));
     let refused = entry(1).refused(CONFLICT);
     assert_eq!(
-        (refused.spelling.plan.json(), refused.spelling.subscribe.json()),
-        ("3".to_owned(), "\"01\"".to_owned())
+        (written(&refused.spelling.plan), written(&refused.spelling.subscribe)),
+        (("3".to_owned(), false), ("01".to_owned(), true))
     );
-    assert_eq!(refused.spelling.subscribe.like(U256::MAX).json(), format!("\"{}\"", U256::MAX));
+    let most = refused.spelling.subscribe.like(U256::MAX);
+    assert_eq!(written(&most), (U256::MAX.to_string(), true));
 }
 
 fn claims_of_one() -> impl Strategy<Value = Vec<(u8, i64, u8, bool)>> {

@@ -8,11 +8,11 @@ const DAY_MS: i64 = 86_400_000;
 
 /// What a subscription heard that could not be charged.
 fn refused(who: i64, code: FailCode) -> billing::Refused {
-    let number = |n: i64| Scalar::Number(n.to_string());
+    let number = |n: i64| Scalar::Number(n.to_string().into());
     let fields = [
         ("subscribeId", number(who)),
         ("planId", number(3)),
-        ("userHash", Scalar::Text(hex::encode(user(u8::try_from(who % 256).unwrap()).0))),
+        ("userHash", Scalar::Text(hex::encode(user(u8::try_from(who % 256).unwrap()).0).into())),
         ("amount", number(10)),
     ];
     let fields = fields.map(|(name, value)| (name.into(), value));

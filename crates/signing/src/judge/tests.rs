@@ -62,9 +62,9 @@ fn judge(family: Family) -> TransactionJudge {
 
 fn charge(n: u8, amount: u64, payee: Address) -> Charge {
     let fields = [
-        ("subscribeId", Scalar::Number(n.to_string())),
-        ("planId", Scalar::Number("3".to_owned())),
-        ("userHash", Scalar::Text(hex::encode([n; 32]))),
+        ("subscribeId", Scalar::Number(n.to_string().into())),
+        ("planId", Scalar::Number("3".into())),
+        ("userHash", Scalar::Text(hex::encode([n; 32]).into())),
     ];
     let fields = fields.map(|(name, value)| (name.into(), value)).into();
     let mut entry = Entry::parse(fields).unwrap().admitted(Values::new());

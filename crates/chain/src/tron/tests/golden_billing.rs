@@ -7,8 +7,6 @@ use alloy::sol_types::SolCall;
 use billing::{Charge, Entry, Family, Item, Scalar, spell_address};
 use config::BillingConfig;
 use contract::Profile;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 sol! {
     struct BillingItem {
@@ -102,19 +100,19 @@ pub(super) fn charges() -> Vec<Charge> {
 }
 
 fn charge(item: &BillingItem) -> Charge {
-    let number = |name: &str, n: String| (name.into(), Scalar::Number(n));
+    let number = |name: &str, n: String| (name.into(), Scalar::Number(n.into()));
     let address = |name: &str, byte| {
         let spelt = spell_address(Family::Tvm, Address::repeat_byte(byte));
-        (name.into(), Scalar::Text(spelt))
+        (name.into(), Scalar::Text(spelt.into()))
     };
     let [.., last] = FixedBytes::<8>::from(item.subscribeId.to_be_bytes()).0;
-    let fields: BTreeMap<Arc<str>, Scalar> = [
+    let fields: billing::Fields = [
         number("subscribeId", item.subscribeId.to_string()),
         number("planId", item.planId.to_string()),
         number("planVersion", item.planVersion.to_string()),
         number("period", item.period.to_string()),
         number("amount", item.amount.to_string()),
-        ("userHash".into(), Scalar::Text(hex::encode(item.userHash))),
+        ("userHash".into(), Scalar::Text(hex::encode(item.userHash).into())),
         address("userWallet", last),
         address("tokenAddress", 9),
     ]

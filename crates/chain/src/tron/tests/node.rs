@@ -100,10 +100,10 @@ pub(super) fn account_of(
 
 pub(super) fn charge(n: u8) -> Charge {
     let fields = [
-        ("subscribeId", Scalar::Number(n.to_string())),
-        ("planId", Scalar::Number("7".to_owned())),
-        ("userHash", Scalar::Text(hex::encode([n; 32]))),
-        ("amount", Scalar::Number("100".to_owned())),
+        ("subscribeId", Scalar::Number(n.to_string().into())),
+        ("planId", Scalar::Number("7".into())),
+        ("userHash", Scalar::Text(hex::encode([n; 32]).into())),
+        ("amount", Scalar::Number("100".into())),
     ];
     let fields = fields.into_iter().map(|(name, value)| (name.into(), value));
     Charge {

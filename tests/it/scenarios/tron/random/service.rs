@@ -127,10 +127,10 @@ fn set_clock(node: &sandbox_chains::tron::TronNode) {
     NOW.store(now.try_into().unwrap(), Ordering::Relaxed);
 }
 
-fn fields(entry: &Value) -> std::collections::BTreeMap<Arc<str>, Scalar> {
+fn fields(entry: &Value) -> billing::Fields {
     let scalar = |value: &Value| match value {
-        Value::String(text) => Scalar::Text(text.clone()),
-        Value::Number(digits) => Scalar::Number(digits.to_string()),
+        Value::String(text) => Scalar::Text(text.clone().into()),
+        Value::Number(digits) => Scalar::Number(digits.to_string().into()),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Scalar::Nested,
     };
     entry
