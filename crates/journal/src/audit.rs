@@ -104,7 +104,7 @@ impl Walk<'_> {
                 self.faults.push(format!("history row {last} is missing"));
                 return Ok(None);
             }
-            if read.digest(&self.before) != digest {
+            if read.digest(&self.before).as_slice() != digest {
                 let fault = format!("history row {last} does not follow from the one before it");
                 self.faults.push(fault);
             }

@@ -2,15 +2,17 @@
 //! was written can be shown not to have been changed since.
 
 use crate::model::{Added, Corrected};
-use crate::sql::columns::period_text;
+use crate::sql::columns::{json_text, period_text};
 use crate::sql::{Database, OptionalExtension as _, Row, SqlError, SqlResult, params};
 use crate::{HistoryEvent, HistoryHead, LaneId, Origin};
-use alloy::primitives::B256;
+use alloy::primitives::{Address, B256};
 use billing::{
     AskedBy, Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use smol_str::ToSmolStr as _;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -35,22 +37,22 @@ pub(crate) fn append(
     conn: &dyn Database,
     at_ms: i64,
     event: HistoryEvent,
-    body: &Value,
+    body: &impl Serialize,
 ) -> SqlResult<()> {
     append_to(conn, &newest(conn)?, at_ms, event, body)
 }
 
-/// Appends a row behind the newest one.
+/// Appends a row behind the newest one. The fields of a body are in the order of their names.
 pub(crate) fn append_to(
     conn: &dyn Database,
     newest: &Newest,
     at_ms: i64,
     event: HistoryEvent,
-    body: &Value,
+    body: &impl Serialize,
 ) -> SqlResult<()> {
     let event = event.word();
     let seq = newest.seq.saturating_add(1);
-    let row = HistoryRow { seq, at_ms, event, body: &body.to_string() };
+    let row = HistoryRow { seq, at_ms, event, body: &json_text(body)? };
     let digest = row.digest(&newest.digest);
     let insert =
         "INSERT INTO history (seq, at_ms, event, body, digest) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -126,7 +128,7 @@ impl HistoryRow<'_> {
     }
 
     /// The digest that the row carries when the one before it carries `before`.
-    pub(crate) fn digest(&self, before: &[u8]) -> Vec<u8> {
+    pub(crate) fn digest(&self, before: &[u8]) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(before);
         hash.update(self.seq.to_be_bytes());
@@ -134,7 +136,7 @@ impl HistoryRow<'_> {
         hash.update(self.event);
         hash.update([0]);
         hash.update(self.body);
-        hash.finalize().to_vec()
+        hash.finalize().into()
     }
 }
 
@@ -162,34 +164,71 @@ pub(crate) struct Accepted<'a> {
 /// A claim's place: the batch, and where in it.
 pub(crate) type ClaimPlace = (i64, i64);
 
+/// The body of the row: its fields in the order of their names.
+#[derive(Serialize)]
+pub(crate) struct AcceptedBody<'a> {
+    batch: i64,
+    caller: Option<&'a str>,
+    content: String,
+    counted: &'a [Added],
+    elsewhere: &'a [usize],
+    freed: &'a [ClaimPlace],
+    place: AcceptedPlace,
+    /// By its hash followers are told of a batch that was learnt.
+    transaction: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct AcceptedPlace {
+    chain: u32,
+    position: u64,
+    signer: Address,
+}
+
+/// The content of a batch's rows that its row in the history holds the digest of.
+#[derive(Serialize)]
+struct AcceptedContent<'a> {
+    caller_key: Option<&'a str>,
+    claims: String,
+    contract: Address,
+    profile: Option<i64>,
+    request: Option<(&'a str, B256)>,
+    transaction: &'a str,
+}
+
+impl AcceptedBody<'_> {
+    /// Returns true if a row of the history has another body.
+    pub(crate) fn differs_from(&self, body: &Value) -> bool {
+        serde_json::to_value(self).ok().as_ref() != Some(body)
+    }
+}
+
 impl Accepted<'_> {
-    pub(crate) fn body(&self, items: &[Item]) -> Value {
+    pub(crate) fn body(&self, items: &[Item]) -> SqlResult<AcceptedBody<'_>> {
         let LaneId { chain, signer } = self.origin.lane;
-        // By its hash followers are told of a batch that was learnt.
-        let learnt = self.profile.is_none().then_some(&self.transaction);
-        json!({
-            "batch": self.batch.0,
-            "place": {"chain": chain.0, "signer": signer, "position": self.position},
-            "caller": self.caller.map(|by| by.label.as_str()),
-            "counted": self.counted,
-            "elsewhere": self.elsewhere,
-            "freed": self.freed,
-            "transaction": learnt,
-            "content": self.content(items),
+        Ok(AcceptedBody {
+            batch: self.batch.0,
+            caller: self.caller.map(|by| by.label.as_str()),
+            content: self.content(items)?,
+            counted: self.counted,
+            elsewhere: &self.elsewhere,
+            freed: &self.freed,
+            place: AcceptedPlace { chain: chain.0, position: self.position, signer },
+            transaction: self.profile.is_none().then_some(&self.transaction),
         })
     }
 
     /// Returns the digest of what the rows of the batch hold besides, hex.
-    fn content(&self, items: &[Item]) -> String {
-        let content = json!({
-            "contract": self.origin.contract,
-            "request": self.request,
-            "profile": self.profile,
-            "caller_key": self.caller.map(|by| by.key.as_str()),
-            "claims": claims_digest(items),
-            "transaction": self.transaction,
-        });
-        hex::encode(Sha256::digest(content.to_string()))
+    fn content(&self, items: &[Item]) -> SqlResult<String> {
+        let content = AcceptedContent {
+            caller_key: self.caller.map(|by| by.key.as_str()),
+            claims: claims_digest(items),
+            contract: self.origin.contract,
+            profile: self.profile,
+            request: self.request,
+            transaction: &self.transaction,
+        };
+        Ok(hex::encode(Sha256::digest(json_text(&content)?)))
     }
 }
 
@@ -250,11 +289,11 @@ fn claims_digest(items: &[Item]) -> String {
         hash.update(item.subscribe.0.to_be_bytes());
         hash.update(item.key.plan.0.to_be_bytes());
         hash.update(item.key.user.0);
-        hash.update(period_text(item.key.period));
+        hash.update(period_text(item.key.period).as_str());
         hash.update([0]);
         hash.update(item.amount.to_be_bytes::<32>());
         let ChargeTerms { plan_version, wallet, token } = item.terms;
-        hash.update(plan_version.map(|version| version.to_string()).unwrap_or_default());
+        hash.update(plan_version.map(|version| version.to_smolstr()).unwrap_or_default().as_str());
         hash.update([0]);
         for address in [wallet, token] {
             hash.update([u8::from(address.is_some())]);
@@ -262,4 +301,46 @@ fn claims_digest(items: &[Item]) -> String {
         }
     }
     hex::encode(hash.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::DayCount;
+    use billing::PlatformChainId;
+
+    fn in_order(value: &impl Serialize) {
+        let written = serde_json::to_string(value).unwrap();
+        let by_name: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(written, by_name.to_string());
+    }
+
+    #[test]
+    fn fields_are_in_the_order_of_their_names() {
+        let (amount, items) = ("7".to_owned(), "0,1".to_owned());
+        let added = Added { amount, items, unit: "fee".to_owned() };
+        let lane = LaneId { chain: PlatformChainId(139), signer: Address::ZERO };
+        let accepted = Accepted {
+            batch: BatchId(1),
+            origin: Origin { lane, contract: Address::ZERO },
+            profile: Some(1),
+            position: 7,
+            request: Some(("r", B256::ZERO)),
+            caller: None,
+            transaction: String::new(),
+            counted: std::slice::from_ref(&added),
+            elsewhere: vec![1],
+            freed: vec![(1, 2)],
+        };
+        in_order(&accepted.body(&[]).unwrap());
+        in_order(&DayCount::of(1, added.clone()));
+        in_order(&AcceptedContent {
+            caller_key: None,
+            claims: String::new(),
+            contract: Address::ZERO,
+            profile: None,
+            request: None,
+            transaction: "",
+        });
+    }
 }

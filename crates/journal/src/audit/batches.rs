@@ -211,7 +211,7 @@ impl<'a> Telling<'a> {
             freed: self.told::<Vec<ClaimPlace>>("freed"),
             elsewhere: places.filter(|(_, line)| line.elsewhere).map(|(at, _)| at).collect(),
         };
-        if accepted.body(&items) != *self.body {
+        if accepted.body(&items)?.differs_from(self.body) {
             return Ok(Some("differs from what was accepted"));
         }
         if billing.accepted_ms != self.at_ms || self.signed_ms(first)? != Some(self.at_ms) {

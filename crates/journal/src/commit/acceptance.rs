@@ -20,6 +20,7 @@ use billing::{
 use policy::utc_day;
 use rusqlite::types::ToSql;
 use serde_json::json;
+use smol_str::ToSmolStr as _;
 use std::sync::LazyLock;
 
 /// Takes the position that was signed for, the claims and the signature; nothing of it when anything
@@ -83,7 +84,7 @@ pub(crate) fn accept(
         elsewhere: Vec::new(),
         freed,
     };
-    history::append_to(conn, &newest, at_ms, HistoryEvent::Accepted, &accepted.body(items))?;
+    history::append_to(conn, &newest, at_ms, HistoryEvent::Accepted, &accepted.body(items)?)?;
     conn.flush()?;
     let Proposal { sealed: Sealed { position, items, .. }, profile, .. } = proposal;
     let (contract, attempts) = (origin.contract, Attempts::new(Durable(attempt)));
@@ -156,7 +157,7 @@ fn advance_and_count(
     )?
     .queue_expecting(
         Constraint::Place,
-        params![chain, signer, position, newest.day, newest.column()],
+        params![chain, signer, position, newest.day, newest.column()?],
     )
 }
 
@@ -243,7 +244,7 @@ pub(crate) fn insert_batch(conn: &dyn Database, new: &NewBatch<'_>, at_ms: i64) 
             new.caller.map(|caller| caller.label.as_str()),
             new.caller.map(|caller| caller.key.as_str()),
             at_ms,
-            day_sums::column(at_ms, new.counted),
+            day_sums::column(at_ms, new.counted)?,
             new.hash.as_slice(),
             new.signed.map(|signed| signed.raw.as_slice()),
             new.signed.map(|signed| signed.gas_required)
@@ -363,9 +364,9 @@ impl NewClaim<'_> {
             item.subscribe.0,
             item.key.plan.0,
             item.key.user.0.as_slice(),
-            period_text(item.key.period),
-            item.amount.to_string(),
-            item.terms.plan_version.map(|version| version.to_string()),
+            period_text(item.key.period).as_str(),
+            item.amount.to_smolstr().as_str(),
+            item.terms.plan_version.map(|version| version.to_smolstr()).as_deref(),
             item.terms.wallet.as_ref().map(|wallet| wallet.as_slice()),
             item.terms.token.as_ref().map(|token| token.as_slice()),
             self.live

@@ -10,13 +10,13 @@
 use crate::commit::newest_day::{self, sum, write};
 use crate::commit::rows;
 use crate::model::{Added, Corrected, DayAmount, DayCount};
-use crate::sql::columns::{garbage, number};
+use crate::sql::columns::{garbage, json_text, number};
 use crate::sql::{Database, Row, SqlResult, params};
 use crate::{AcceptError, LaneId, Proposal};
 use alloy::primitives::U256;
 use billing::{BatchId, ItemOutcome, PlatformChainId};
 use policy::{Count, Unit, utc_day};
-use serde_json::json;
+use smol_str::ToSmolStr as _;
 use std::collections::BTreeMap;
 
 /// One sum, as it stands.
@@ -177,10 +177,10 @@ fn read(row: &Row<'_>, at: usize) -> SqlResult<Vec<DayCount>> {
 }
 
 /// The counts of a batch that accepts `added`, as its row holds them.
-pub(crate) fn column(at_ms: i64, added: &[Added]) -> String {
+pub(crate) fn column(at_ms: i64, added: &[Added]) -> SqlResult<String> {
     let day = utc_day(at_ms);
     let counts: Vec<DayCount> = added.iter().map(|one| DayCount::of(day, one.clone())).collect();
-    json!(counts).to_string()
+    json_text(&counts)
 }
 
 /// Adds a further count to those of a batch.
@@ -196,13 +196,19 @@ fn include(counted: &mut Vec<DayCount>, more: DayCount) {
 /// Keeps the counts of a batch, to be given back later.
 fn keep(conn: &dyn Database, batch: BatchId, counted: &[DayCount]) -> SqlResult<()> {
     conn.prepare_cached("UPDATE batch SET counted = ?2 WHERE id = ?1")?
-        .queue(params![batch.0, json!(counted).to_string()])
+        .queue(params![batch.0, json_text(&counted)?])
 }
 
 /// The places of the charges that a count is made of, as the column holds them.
 fn places(count: &Count) -> String {
-    let places: Vec<String> = count.items.iter().map(usize::to_string).collect();
-    places.join(",")
+    let mut places = String::new();
+    for place in &count.items {
+        if !places.is_empty() {
+            places.push(',');
+        }
+        places.push_str(&place.to_smolstr());
+    }
+    places
 }
 
 /// Corrects the sums by what became of the batch: what it has not charged is given back, and what it

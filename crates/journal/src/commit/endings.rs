@@ -262,6 +262,6 @@ fn insert_adopted(
         elsewhere,
         freed,
     };
-    history::append(conn, at_ms, HistoryEvent::Adopted, &adopted.body(items))?;
+    history::append(conn, at_ms, HistoryEvent::Adopted, &adopted.body(items)?)?;
     Ok(batch)
 }

@@ -2,11 +2,12 @@
 //! other days are rows of the table `spend`.
 
 use crate::LaneId;
-use crate::sql::columns::{garbage, number};
+use crate::sql::columns::{garbage, json_text, number};
 use crate::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use alloy::primitives::U256;
 use rusqlite::types::ValueRef;
-use serde_json::json;
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// The newest day on which an account has counted anything, and its sums by their units.
@@ -32,9 +33,9 @@ impl NewestDay {
     }
 
     /// The value of the column `sums`.
-    pub(crate) fn column(&self) -> Option<String> {
-        let text = |(unit, sum): (&String, &U256)| (unit.clone(), sum.to_string());
-        self.day.map(|_| json!(self.sums.iter().map(text).collect::<BTreeMap<_, _>>()).to_string())
+    pub(crate) fn column(&self) -> SqlResult<Option<String>> {
+        let sums = || self.sums.iter().map(|(unit, sum)| (unit.as_str(), Sum(*sum)));
+        self.day.map(|_| json_text(&sums().collect::<BTreeMap<_, _>>())).transpose()
     }
 
     /// Sets a sum of `day`. If it is another day than the newest one, or a newer one, rows of `spend` are written.
@@ -61,19 +62,30 @@ impl NewestDay {
     }
 }
 
+/// A sum in the column `sums`: decimal digits in a string.
+struct Sum(U256);
+
+impl Serialize for Sum {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Sum {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let digits = <&str>::deserialize(deserializer)?;
+        U256::from_str_radix(digits, 10).map(Self).map_err(D::Error::custom)
+    }
+}
+
 /// Reads the column `sums`.
 pub(crate) fn sums(row: &Row<'_>, at: usize) -> SqlResult<BTreeMap<String, U256>> {
     if row.get_ref(at)? == ValueRef::Null {
         return Ok(BTreeMap::new());
     }
     let text = row.get_ref(at)?.as_str()?;
-    let read: Option<BTreeMap<String, String>> = serde_json::from_str(text).ok();
-    let read = read.ok_or_else(|| garbage(at, text))?;
-    let number = |(unit, sum): (String, String)| {
-        let digits = U256::from_str_radix(&sum, 10).map_err(|_| garbage(at, &sum))?;
-        Ok((unit, digits))
-    };
-    read.into_iter().map(number).collect()
+    let read: BTreeMap<String, Sum> = serde_json::from_str(text).map_err(|_| garbage(at, text))?;
+    Ok(read.into_iter().map(|(unit, Sum(sum))| (unit, sum)).collect())
 }
 
 fn keep(conn: &dyn Database, lane: LaneId, day: i64, unit: &str, sum: U256) -> SqlResult<()> {
@@ -109,5 +121,5 @@ pub(crate) fn write(
     let mut newest = NewestDay::of(conn, lane)?;
     newest.set(conn, lane, day, unit, sum)?;
     conn.prepare_cached("UPDATE lane SET day = ?3, sums = ?4 WHERE chain = ?1 AND signer = ?2")?
-        .queue(params![lane.chain.0, lane.signer.as_slice(), newest.day, newest.column()])
+        .queue(params![lane.chain.0, lane.signer.as_slice(), newest.day, newest.column()?])
 }

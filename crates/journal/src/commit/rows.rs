@@ -104,14 +104,15 @@ fn looked_up(
         subjects.iter(),
         |(subject, period), ask| {
             let (period, user) = (period_text(*period), subject.user.0.as_slice());
-            ask(params![chain, contract, time, period, subject.plan.0, user])
+            ask(params![chain, contract, time, period.as_str(), subject.plan.0, user])
         },
         claim,
     )?;
     let by_id = by_id.query_each(
         subjects.iter(),
         |(subject, period), ask| {
-            ask(params![chain, contract, time, period_text(*period), subject.subscribe.0])
+            let period = period_text(*period);
+            ask(params![chain, contract, time, period.as_str(), subject.subscribe.0])
         },
         claim,
     )?;

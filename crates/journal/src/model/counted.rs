@@ -1,30 +1,30 @@
-//! The amounts that batches add to the sums of days, as the history has them.
+//! The amounts that batches add to the sums of days, as the history has them. Fields are in the order of their names.
 
 use serde::{Deserialize, Serialize};
 
 /// The amount that a batch added to one sum, for the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Added {
-    pub(crate) unit: String,
-    /// As in [`DayCount::items`].
-    pub(crate) items: String,
     /// Decimal.
     pub(crate) amount: String,
+    /// As in [`DayCount::items`].
+    pub(crate) items: String,
+    pub(crate) unit: String,
 }
 
 /// A batch's part in one sum of a day, as its row holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DayCount {
-    /// Days since 1970, UTC.
-    pub(crate) day: i64,
-    /// A token's address, or `fee`.
-    pub(crate) unit: String,
-    /// The places of the charges that the amount is made of, with commas between them; empty for fees.
-    pub(crate) items: String,
     /// Decimal.
     pub(crate) amount: String,
+    /// Days since 1970, UTC.
+    pub(crate) day: i64,
     /// The amount that was given back when the batch ended, decimal.
     pub(crate) given_back: String,
+    /// The places of the charges that the amount is made of, with commas between them; empty for fees.
+    pub(crate) items: String,
+    /// A token's address, or `fee`.
+    pub(crate) unit: String,
 }
 
 impl DayCount {

@@ -10,6 +10,8 @@ use billing::{
     Period,
 };
 use rusqlite::types::{Type, ValueRef};
+use serde::Serialize;
+use smol_str::{SmolStr, ToSmolStr as _};
 use std::borrow::Cow;
 use strum::IntoEnumIterator;
 
@@ -73,11 +75,16 @@ pub(crate) fn outcome(row: &Row<'_>, at: usize) -> SqlResult<Option<LineOutcome>
 }
 
 /// A period as its column holds it: digits, or nothing where the contract knows no periods.
-pub fn period_text(period: Period) -> String {
+pub fn period_text(period: Period) -> SmolStr {
     match period {
-        Period::Numbered(number) => number.to_string(),
-        Period::Guarded => String::new(),
+        Period::Numbered(number) => number.to_smolstr(),
+        Period::Guarded => SmolStr::default(),
     }
+}
+
+/// A value as a column holds it, as JSON.
+pub(crate) fn json_text(value: &impl Serialize) -> SqlResult<String> {
+    serde_json::to_string(value).map_err(SqlError::foreign)
 }
 
 /// Reads a period.

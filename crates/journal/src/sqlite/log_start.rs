@@ -65,7 +65,8 @@ pub(crate) fn belonging(alone: &Connection, conn: &dyn Database) -> SqlResult<Be
         let (event, body): (String, String) = (row.get(2)?, row.get(3)?);
         let read = HistoryRow { seq: row.get(0)?, at_ms: row.get(1)?, event: &event, body: &body };
         let digest: Vec<u8> = row.get(4)?;
-        let follows = last.checked_add(1) == Some(read.seq) && read.digest(&before) == digest;
+        let follows =
+            last.checked_add(1) == Some(read.seq) && read.digest(&before).as_slice() == digest;
         found = match (follows, read.kind() == Some(HistoryEvent::LogBegun)) {
             (true, false) => found,
             (true, true) if first => Belonging::Proven,

@@ -202,6 +202,7 @@ fn add(conn: &dyn Database, one: &WaitingRefusal, batch: i64) -> SqlResult<()> {
     let number = |number: Option<U256>| number.map(|number| number.to_string());
     let detail: Option<String> =
         refused.detail.as_ref().map(|detail| detail.chars().take(LONGEST_DETAIL).collect());
+    let period = refused.period.map(period_text);
     let values = params![
         batch,
         at_ms.div_euclid(DAY_MS),
@@ -211,7 +212,7 @@ fn add(conn: &dyn Database, one: &WaitingRefusal, batch: i64) -> SqlResult<()> {
         refused.subscribe.0,
         refused.plan.0,
         refused.user.0.as_slice(),
-        refused.period.map(period_text),
+        period.as_deref(),
         number(refused.amount),
         refused.terms.token.as_ref().map(|token| token.as_slice()),
         refused.terms.wallet.as_ref().map(|wallet| wallet.as_slice()),
