@@ -161,6 +161,24 @@ fn the_list_moves_on_and_never_back() {
     assert_eq!(witnesses.at(FIRST), Some(headers[0].id()));
 }
 
+/// Two are elected for 6 and 7, and have the last turns of the round: the first block is confirmed before.
+#[test]
+fn newcomers_whose_turn_comes_late_are_read_on_for() {
+    let (confirmed, round) = (5, 7);
+    let stays = chain(&[1, 2, 3, 4, 5, 6, 7]);
+    let changes = chain(&[1, 2, 3, 4, 5, 8, 9, 1, 2, 3, 4, 5, 8, 9]);
+    for headers in [&stays, &changes] {
+        let scan = scanned(list(1..=7), &headers[..confirmed]);
+        assert!(scan.is_confirmed() && scan.may_teach() && !scan.is_over());
+    }
+    assert!(scanned(list(1..=7), &stays[..round]).is_over());
+    assert!(!scanned(list(1..=7), &changes[..round]).is_over());
+    let mut witnesses = WitnessChain::beginning_with(Some(list(1..=7)));
+    witnesses.take(scanned(list(1..=7), &changes));
+    let elected = (1..=5).chain([8, 9]).map(producer);
+    assert_eq!(witnesses.list, Some(Witnesses::new(elected).unwrap()));
+}
+
 #[test]
 fn not_everything_is_remembered_for_ever() {
     let mut witnesses = WitnessChain::beginning_with(Some(list(1..=1)));
