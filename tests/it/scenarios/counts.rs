@@ -34,7 +34,7 @@ struct Bound {
 #[tokio::test]
 async fn a_request_of_one_charge_asks_little_of_the_machine_on_evm() {
     let (family, charges, requests) = (Family::Evm, 1, 50);
-    Bound { family, charges, requests, system_calls: 85, futex: 20, allocations: 780 }
+    Bound { family, charges, requests, system_calls: 85, futex: 20, allocations: 560 }
         .holds()
         .await;
 }
@@ -42,7 +42,7 @@ async fn a_request_of_one_charge_asks_little_of_the_machine_on_evm() {
 #[tokio::test]
 async fn a_request_of_one_charge_asks_little_of_the_machine_on_tron() {
     let (family, charges, requests) = (Family::Tron, 1, 50);
-    Bound { family, charges, requests, system_calls: 92, futex: 20, allocations: 920 }
+    Bound { family, charges, requests, system_calls: 92, futex: 20, allocations: 740 }
         .holds()
         .await;
 }
@@ -50,7 +50,7 @@ async fn a_request_of_one_charge_asks_little_of_the_machine_on_tron() {
 #[tokio::test]
 async fn a_request_of_a_hundred_charges_asks_little_of_the_machine() {
     let (family, charges, requests) = (Family::Evm, 100, 3);
-    Bound { family, charges, requests, system_calls: 200, futex: 30, allocations: 5_800 }
+    Bound { family, charges, requests, system_calls: 200, futex: 30, allocations: 2_600 }
         .holds()
         .await;
 }
