@@ -10,7 +10,7 @@ use engine::{Answer, DryRun, NoVerdict, Progress, Sent};
 use journal::JournalError;
 use ledger::LedgerError;
 use serde::Serialize;
-use serde::ser::{Error as _, Serializer};
+use serde::ser::Serializer;
 use serde_json::value::RawValue;
 
 /// `{code, msg, description, data}`; `description` is always null.
@@ -245,7 +245,8 @@ impl Serialize for Echo {
         if self.0.is_quoted() {
             return serializer.serialize_str(digits);
         }
-        serde_json::from_str::<&RawValue>(digits).map_err(S::Error::custom)?.serialize(serializer)
+        // An integer as it was posted. If it could not be written, the rest of the answer would still have to be told.
+        serde_json::from_str::<&RawValue>(digits).ok().serialize(serializer)
     }
 }
 
