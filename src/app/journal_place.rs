@@ -19,7 +19,7 @@ const NO_OWNER: OpenError = OpenError::NoOwner(
      database; the role of journal.url is granted what a Signer needs",
 );
 
-/// A file has no owner but that of its directory.
+/// The error for an owner that is given for a journal in a file.
 const NO_SERVER: OpenError = OpenError::InFile(
     "leave `--owner-url-file` out, or set journal.url in the place of journal.path",
 );

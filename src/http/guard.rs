@@ -36,11 +36,11 @@ pub(super) enum Purpose {
     /// Changes something else: for callers who may control. Sent twice it is done twice, which leaves things as
     /// they are if nothing happened in between: a pause that is repeated pauses, and a resume names what it ends.
     Control,
-    /// Changes nothing, and is for those callers too.
+    /// Changes nothing; for callers who may control.
     Inspect,
-    /// The same for callers who may read.
+    /// Changes nothing; for callers who may read.
     Ask,
-    /// The same, and nodes are asked for a whole block.
+    /// As [`Self::Ask`], and nodes are asked for a whole block.
     Certify,
 }
 
@@ -79,7 +79,7 @@ impl Purpose {
 /// Interval at which answers that nobody can ask for again are looked for.
 const FORGOTTEN_EVERY: Duration = Duration::from_mins(1);
 
-/// Forgets them until `stop`, while nobody signs anything, too.
+/// Forgets answers that nobody can ask for again, until `stop`, also while no requests come.
 pub async fn forget_answers(state: Arc<AppState>, stop: CancellationToken) {
     let mut ticks = interval(FORGOTTEN_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -26,7 +26,7 @@ struct ObstaclesSeen {
     looked_at: BTreeSet<PlatformChainId>,
 }
 
-/// One of them.
+/// An obstacle that stands in the way of a chain now.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StandingObstacle {

@@ -12,6 +12,7 @@ mod left;
 mod library;
 mod log_lines;
 mod names;
+mod readmes;
 mod recipes;
 mod rust;
 mod signatures;

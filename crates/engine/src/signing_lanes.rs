@@ -22,7 +22,7 @@ impl From<Arc<Lane>> for SigningLanes {
 }
 
 impl SigningLanes {
-    /// These.
+    /// The lanes of `first` and of `more`, in the order of the configuration.
     pub fn new(first: Arc<Lane>, more: Vec<Arc<Lane>>) -> Self {
         Self { first, more }
     }

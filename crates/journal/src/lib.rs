@@ -165,13 +165,14 @@ impl Journal {
         if short { self.queue.look_up(look_up).await } else { self.queue.read(look_up).await }
     }
 
-    /// THE COMMIT: position, claims, signed bytes and history in one transaction.
+    /// [`Self::hand_in`], and waits for what became of it.
     pub async fn accept(&self, proposal: Proposal) -> Result<Slot<Durable<Attempt>>, AcceptError> {
         self.hand_in(proposal).await?.await
     }
 
-    /// The same in two steps: the first ends when the proposal has its place in the queue of the journal,
-    /// the second when it is known what became of it. Proposals are looked at in the order of the queue.
+    /// THE COMMIT: position, claims, signed bytes and history in one transaction. Ends when the proposal has its place
+    /// in the journal's queue; the returned future ends when it is known what became of it. Proposals are judged in the
+    /// order of the queue.
     pub async fn hand_in(
         &self,
         proposal: Proposal,

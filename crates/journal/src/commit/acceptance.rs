@@ -138,12 +138,7 @@ fn insert_later(conn: &dyn Database, attempt: &Attempt, at_ms: i64) -> SqlResult
     ])
 }
 
-/// Moves a lane on from a position, if it is there. One comparison and one change in one statement: a signature
-/// holds for one position, and no two transactions get past it.
-const ADVANCE: &str = "UPDATE lane SET next_position = next_position + 1
-    WHERE chain = ?1 AND signer = ?2 AND next_position = ?3";
-
-/// The same, with the sums of the lane's account on its newest day.
+/// Moves a lane on as [`advance`] does, and writes the sums of its newest day in the same statement.
 fn advance_and_count(
     conn: &dyn Database,
     lane: LaneId,
@@ -161,11 +156,13 @@ fn advance_and_count(
     )
 }
 
-/// Moves the lane on from `position`, if it is there; tells whether it was.
+/// Moves the lane on from `position`, if it is there; returns true if it was. One comparison and one change in one
+/// statement: a signature holds for one position, and no two transactions get past it.
 pub(crate) fn advance(conn: &dyn Database, lane: LaneId, position: u64) -> SqlResult<bool> {
-    conn.prepare_cached(ADVANCE)?
-        .execute(params![lane.chain.0, lane.signer.as_slice(), position])
-        .map(|moved| moved == 1)
+    let sql = "UPDATE lane SET next_position = next_position + 1
+               WHERE chain = ?1 AND signer = ?2 AND next_position = ?3";
+    let values = params![lane.chain.0, lane.signer.as_slice(), position];
+    conn.prepare_cached(sql)?.execute(values).map(|moved| moved == 1)
 }
 
 /// Returns true if a batch has this position for good, or hopes for it.

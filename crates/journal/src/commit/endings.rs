@@ -27,7 +27,7 @@ pub(crate) fn settle_all(conn: &dyn Database, ends: &[Settlement], at_ms: i64) -
 /// Writes down the end of a batch. One that has ended already stays as it is.
 pub(crate) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlResult<()> {
     let (state, hash, block) = (end.verdict.state(), end.verdict.hash(), end.verdict.block());
-    // That of another's transaction is no cost of this batch.
+    // The fee of another's transaction is no cost of this batch.
     let record = end.verdict.landed().and_then(|landed| landed.record.as_ref());
     let record = record.filter(|_| state != BatchState::Usurped);
     let changed = conn
@@ -163,10 +163,10 @@ pub(crate) fn adopt(
             let called = Origin { contract: *contract, ..*origin };
             let batch = insert_adopted(conn, &called, tx, items, at_ms)?;
             let verdict = match execution {
-                // It took the place, and that is all it did.
+                // The transaction used the place up, and charged nobody.
                 Execution::Succeeded(_) if items.is_empty() => Verdict::Cancelled(landed),
                 Execution::Succeeded(outcomes) => {
-                    // Of what nothing is told nobody knows whether it was charged.
+                    // The claim of an item that no event speaks of stays: it may have been charged.
                     let untold = std::iter::repeat(ItemOutcome::Unproven);
                     let all = outcomes.iter().cloned().chain(untold).take(items.len());
                     Verdict::Charged(landed, all.collect())

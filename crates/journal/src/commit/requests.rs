@@ -81,7 +81,7 @@ pub(crate) fn name(
     Ok(write(conn, request, batches)?)
 }
 
-/// The same for a request whose name stands for nothing else.
+/// Writes the name of a request down, unchecked: the caller knows that it stands for nothing else.
 pub(crate) fn write(
     conn: &dyn Database,
     request: &NamedRequest,

@@ -25,8 +25,7 @@ struct HeldClaim {
 }
 
 /// Passes on what `batch` does not hold any more, or holds for a shorter time than another claim on the same
-/// charge: to the one that is guarded longest, and of those to one that
-/// is known to have charged.
+/// charge: to the one that is guarded longest, and of those to one that is known to have charged.
 pub(crate) fn pass_on(conn: &dyn Database, batch: BatchId, at_ms: i64) -> SqlResult<()> {
     let (mut held, mut freed) = (Vec::new(), Vec::new());
     for claim in waiting(conn, batch)? {
