@@ -9,7 +9,7 @@ mod judged;
 mod replays;
 
 pub use judged::{JudgedMessages, NotJudgedMessages};
-pub use replays::{Answered, Judging, Replays, Ticket, Waiting};
+pub use replays::{Answer, Judging, Replays, Ticket, Waiting};
 pub use signer_client::sign::{
     CLOCK_WINDOW_SECONDS, KEY_HEADER, SIGN_HEADER, SIGNER_AHEAD_SECONDS, TIMESTAMP_HEADER,
 };
@@ -214,15 +214,6 @@ impl Callers {
         }
         let callers = self.callers.iter().filter(|caller| caller.key == key).collect();
         Ok(Presented { callers, timestamp, sign, at_unix_seconds })
-    }
-
-    /// The caller who signed a request: [`Self::judge`] and [`Presented::prove`] at once.
-    pub fn identify(
-        &self,
-        request: &SignedParts<'_>,
-        now_unix_seconds: i64,
-    ) -> Result<Proven, AuthError> {
-        self.judge(request, now_unix_seconds)?.prove(request)
     }
 }
 

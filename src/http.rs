@@ -15,6 +15,7 @@ mod instances;
 mod kept_response;
 mod obstacles;
 mod page;
+mod purpose;
 mod rejection;
 mod rejection_log;
 mod standby;
@@ -51,6 +52,7 @@ use rejection_log::RejectionLog;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use strum::VariantNames as _;
 use tokens::KnownTokens;
 use tokio_util::sync::CancellationToken;
 
@@ -69,7 +71,7 @@ pub struct AppState {
     /// The engine behind it.
     engine: Arc<Engine>,
     /// Callers that may ask; none if anybody may, which the configuration allows on loopback only.
-    callers: Option<Arc<Callers>>,
+    callers: Option<Callers>,
     /// Figures of the webhook, if there is one.
     webhook: Option<Arc<WebhookFigures>>,
     /// Store of refusals, if refusals are kept.
@@ -87,7 +89,7 @@ pub struct AppState {
     /// Bodies of which nobody knows yet who sends them.
     bodies: PendingBodies,
     /// Recent requests with their answers.
-    replays: Replays<KeptResponse>,
+    replays: Replays<Arc<KeptResponse>>,
     /// Which lines of the log are written of those that anybody can cause.
     rejection_log: RejectionLog,
     /// Counters and measurements.
@@ -118,7 +120,7 @@ impl AppState {
         replays.share_among(labels.len());
         Self {
             engine,
-            callers: callers.map(Arc::new),
+            callers,
             webhook: None,
             refusals: None,
             default_chain,
@@ -135,7 +137,7 @@ impl AppState {
                 &labels,
                 &chains,
                 &AuthError::WORDS,
-                &CallerBudget::WORDS,
+                CallerBudget::VARIANTS,
                 started_ms,
             ),
             limits,
@@ -177,12 +179,7 @@ impl AppState {
 
     /// Returns the number of callers that share the room and the budgets.
     fn known_callers(&self) -> usize {
-        self.callers().map_or(1, |callers| callers.labels().len())
-    }
-
-    /// Returns the callers that may ask now.
-    fn callers(&self) -> Option<Arc<Callers>> {
-        self.callers.clone()
+        self.callers.as_ref().map_or(1, |callers| callers.labels().len())
     }
 
     /// The same, with links to where people look up transactions of chains.

@@ -44,6 +44,8 @@ struct Cli {
 enum Command {
     #[command(flatten)]
     Configured(Configured),
+    #[command(flatten)]
+    Running(operate::RunningCommand),
     /// Make a new, empty journal, once per installation. With --network: write a first configuration for
     /// that network instead, and a secret for the scheduler.
     Init {
@@ -111,8 +113,6 @@ enum Configured {
     Journal(copies::JournalCommand),
     #[command(flatten)]
     Ledger(LedgerCommand),
-    #[command(flatten)]
-    Running(operate::RunningCommand),
 }
 
 #[derive(Subcommand, Debug)]
@@ -163,12 +163,12 @@ impl Command {
         use operate::RunningCommand::Status;
         matches!(
             self,
-            Self::Configured(
-                Configured::Check { .. }
-                    | Configured::Audit { .. }
-                    | Configured::Ledger(LedgerCommand::Totals(_))
-                    | Configured::Running(Status { .. })
-            )
+            Self::Running(Status { .. })
+                | Self::Configured(
+                    Configured::Check { .. }
+                        | Configured::Audit { .. }
+                        | Configured::Ledger(LedgerCommand::Totals(_))
+                )
         )
     }
 }
@@ -229,6 +229,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
         }
         Some(Command::HoldKeys { begun: false }) => app::hold(path)?,
         Some(Command::HoldKeys { begun: true }) => app::hold_begun()?,
+        Some(Command::Running(command)) => return ask(path, command),
         Some(Command::Configured(command)) => return carry_out(path, command),
         None => return carry_out(path, &Configured::Serve),
     }
@@ -236,9 +237,6 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<dyn Error>> {
-    if let Configured::Running(command) = command {
-        return ask(path, command);
-    }
     let config = Config::load(path)?;
     let sockets = Sockets::handed_over()?;
     let serves = matches!(command, Configured::Serve);
@@ -285,7 +283,6 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
         }
         Configured::Journal(command) => say(&copies::carry_out(&config.journal, command)?)?,
         Configured::Copies(command) => say(&copies::run(&config, command)?)?,
-        Configured::Running(command) => return ask(path, command),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -34,7 +34,7 @@ type SignOfCaller = ([u8; 32], Option<Arc<Caller>>);
 struct Messages<A> {
     /// Nothing signed earlier is taken, Unix seconds.
     oldest: i64,
-    answers: HashMap<[u8; 32], Place<A>>,
+    answers: HashMap<[u8; 32], Stored<A>>,
     /// The same messages by when they were signed, each with whose it is.
     by_time: BTreeMap<i64, Vec<SignOfCaller>>,
     /// Share of the room that each caller has, by its label.
@@ -54,43 +54,23 @@ struct Share {
     kept_bytes: usize,
 }
 
-/// The place of the answer to a message.
-#[derive(Debug)]
-enum Place<A> {
-    /// With whoever judges it.
-    There(watch::Receiver<Answered<A>>),
-    /// Here: of a message that nobody waits for, a channel would be the greater part.
-    Here(Answered<A>),
-}
-
-/// The result for a message so far.
-#[derive(Debug)]
-pub enum Answered<A> {
-    /// It is being judged.
-    Not,
-    /// This is what its sender heard.
-    So(Arc<A>),
-    /// It was answered, or its judging was cut short, and nobody here knows the words any more.
+/// The answer to a message so far.
+#[derive(Clone, Debug)]
+pub enum Answer<A> {
+    /// The message is being judged.
+    Pending,
+    /// The sender has heard this.
+    Given(A),
+    /// The message was answered, or its judging was cut short, and nobody here knows the words any more.
     Forgotten,
 }
 
-impl<A> Clone for Place<A> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::There(place) => Self::There(place.clone()),
-            Self::Here(answered) => Self::Here(answered.clone()),
-        }
-    }
-}
-
-impl<A> Clone for Answered<A> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Not => Self::Not,
-            Self::So(answer) => Self::So(Arc::clone(answer)),
-            Self::Forgotten => Self::Forgotten,
-        }
-    }
+/// An answer, or whoever will give it.
+#[derive(Clone, Debug)]
+enum Stored<A> {
+    Pending(watch::Receiver<Answer<A>>),
+    /// No channel: of a message that nobody waits for, a channel would be the greater part.
+    Known(Answer<A>),
 }
 
 /// The handling of a message.
@@ -111,14 +91,14 @@ pub struct Ticket<A> {
     memory: Arc<Mutex<Messages<A>>>,
     sign: [u8; 32],
     caller: Arc<Caller>,
-    place: watch::Sender<Answered<A>>,
+    place: watch::Sender<Answer<A>>,
 }
 
 /// The answer to a message that is, or was, judged elsewhere.
 #[derive(Debug)]
-pub struct Waiting<A>(Place<A>);
+pub struct Waiting<A>(Stored<A>);
 
-impl<A> Replays<A> {
+impl<A: Clone> Replays<A> {
     /// Remembers nothing yet, and takes nothing that was signed before `start` (Unix seconds).
     pub fn new(start: i64) -> Self {
         Self::holding(start, MOST, MOST_BYTES)
@@ -142,7 +122,7 @@ impl<A> Replays<A> {
         let mut memory = self.0.lock();
         memory.oldest = memory.oldest.min(judged.oldest);
         for (at, sign) in judged.signs {
-            memory.answers.insert(sign, Place::Here(Answered::Forgotten));
+            memory.answers.insert(sign, Stored::Known(Answer::Forgotten));
             memory.by_time.entry(at).or_default().push((sign, None));
         }
     }
@@ -170,8 +150,7 @@ impl<A> Replays<A> {
 
     /// Checks that a message of that time may be taken at all; can be asked before the message is proven.
     pub fn check_age(&self, timestamp: i64) -> Result<(), AuthError> {
-        let oldest = self.0.lock().oldest;
-        if timestamp < oldest { Err(AuthError::TooOld { timestamp, oldest }) } else { Ok(()) }
+        self.0.lock().check_age(timestamp)
     }
 
     /// Forgets what nobody can ask again at a moment (Unix seconds): while nothing is signed, too.
@@ -183,10 +162,8 @@ impl<A> Replays<A> {
     pub fn begin(&self, message: &Proven, now_unix_seconds: i64) -> Result<Judging<A>, AuthError> {
         let mut memory = self.0.lock();
         memory.forget_before(now_unix_seconds);
-        let (timestamp, oldest) = (message.at_unix_seconds, memory.oldest);
-        if timestamp < oldest {
-            return Err(AuthError::TooOld { timestamp, oldest });
-        }
+        let timestamp = message.at_unix_seconds;
+        memory.check_age(timestamp)?;
         if let Some(place) = memory.answers.get(&message.sign) {
             return Ok(Judging::Again(Waiting(place.clone())));
         }
@@ -196,8 +173,8 @@ impl<A> Replays<A> {
             return Ok(Judging::Full);
         }
         share.messages = share.messages.saturating_add(1);
-        let (sender, receiver) = watch::channel(Answered::Not);
-        memory.answers.insert(message.sign, Place::There(receiver));
+        let (sender, receiver) = watch::channel(Answer::Pending);
+        memory.answers.insert(message.sign, Stored::Pending(receiver));
         let caller = Arc::clone(&message.caller);
         let of_the_second = memory.by_time.entry(timestamp).or_default();
         of_the_second.push((message.sign, Some(Arc::clone(&caller))));
@@ -208,6 +185,11 @@ impl<A> Replays<A> {
 }
 
 impl<A> Messages<A> {
+    fn check_age(&self, timestamp: i64) -> Result<(), AuthError> {
+        let oldest = self.oldest;
+        if timestamp < oldest { Err(AuthError::TooOld { timestamp, oldest }) } else { Ok(()) }
+    }
+
     /// Forgets what the window refuses by now. A clock that is put back does not make it new again.
     fn forget_before(&mut self, now_unix_seconds: i64) {
         let window = CLOCK_WINDOW_SECONDS;
@@ -239,7 +221,7 @@ impl<A> Messages<A> {
 }
 
 impl Share {
-    fn forget_all_but<A>(&mut self, answers: &HashMap<[u8; 32], Place<A>>) {
+    fn forget_all_but<A>(&mut self, answers: &HashMap<[u8; 32], Stored<A>>) {
         // Nearly in the order of their times: what is left behind a younger one is small, and goes with it.
         while let Some((sign, bytes)) = self.kept.front().copied()
             && !answers.contains_key(&sign)
@@ -250,10 +232,10 @@ impl Share {
     }
 }
 
-impl<A> Ticket<A> {
+impl<A: Clone> Ticket<A> {
     /// Tells those who wait with it that the message was not judged, in these words. Sent again, it is new.
-    pub fn give_back(self, answer: Arc<A>) {
-        self.place.send_replace(Answered::So(answer));
+    pub fn give_back(self, answer: A) {
+        self.place.send_replace(Answer::Given(answer));
         let mut memory = self.memory.lock();
         if memory.answers.remove(&self.sign).is_some() {
             memory.give_back(&self.caller);
@@ -261,12 +243,12 @@ impl<A> Ticket<A> {
     }
 
     /// Answers the message, in `bytes` bytes of memory, and everybody who waits with it.
-    pub fn answer(self, answer: Arc<A>, bytes: usize) {
-        self.place.send_replace(Answered::So(Arc::clone(&answer)));
+    pub fn answer(self, answer: A, bytes: usize) {
+        self.place.send_replace(Answer::Given(answer.clone()));
         let mut memory = self.memory.lock();
         // Judged for so long that its time is over: nobody can ask again.
         let Some(place) = memory.answers.get_mut(&self.sign) else { return };
-        *place = Place::Here(Answered::So(answer));
+        *place = Stored::Known(Answer::Given(answer));
         let bytes = bytes.saturating_add(OVERHEAD);
         let Messages { answers, shares, callers, most_bytes, .. } = &mut *memory;
         let Some(share) = shares.get_mut(&self.caller.label) else { return };
@@ -277,21 +259,21 @@ impl<A> Ticket<A> {
         {
             share.kept_bytes = share.kept_bytes.saturating_sub(bytes);
             if let Some(place) = answers.get_mut(&sign) {
-                *place = Place::Here(Answered::Forgotten);
+                *place = Stored::Known(Answer::Forgotten);
             }
         }
     }
 }
 
-impl<A> Waiting<A> {
+impl<A: Clone> Waiting<A> {
     /// Returns the result for the message, once that is known.
-    pub async fn answer(self) -> Answered<A> {
+    pub async fn answer(self) -> Answer<A> {
         let mut place = match self.0 {
-            Place::There(place) => place,
-            Place::Here(answered) => return answered,
+            Stored::Pending(place) => place,
+            Stored::Known(answered) => return answered,
         };
-        let known = place.wait_for(|answered| !matches!(answered, Answered::Not)).await;
-        known.map_or(Answered::Forgotten, |answered| answered.clone())
+        let known = place.wait_for(|answered| !matches!(answered, Answer::Pending)).await;
+        known.map_or(Answer::Forgotten, |answered| answered.clone())
     }
 }
 

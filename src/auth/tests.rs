@@ -25,6 +25,11 @@ fn caller(key: &str, secret: &str) -> Caller {
 }
 
 impl Callers {
+    /// The caller who signed a request.
+    fn identify(&self, request: &SignedParts<'_>, now: i64) -> Result<Proven, AuthError> {
+        self.judge(request, now)?.prove(request)
+    }
+
     /// The key of whoever signed.
     fn verify(&self, request: &SignedParts<'_>, now: i64) -> Result<String, AuthError> {
         self.identify(request, now).map(|proven| proven.caller.key.clone())

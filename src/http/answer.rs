@@ -34,6 +34,12 @@ pub(super) enum HttpReply {
     Rejected(Rejection),
 }
 
+impl From<Rejection> for HttpReply {
+    fn from(why: Rejection) -> Self {
+        Self::Rejected(why)
+    }
+}
+
 impl From<JournalError> for HttpReply {
     fn from(error: JournalError) -> Self {
         Self::NoVerdict(error.into())
@@ -64,6 +70,16 @@ impl HttpReply {
             Self::Answer(..) => StatusCode::OK,
             Self::NoVerdict(why) => status_of(why),
             Self::Rejected(why) => why.status(),
+        }
+    }
+
+    /// The subscriptions that the reply refuses. A dry run asks to charge nobody, and refuses nobody.
+    pub(super) fn refused(&self) -> &[Refused] {
+        match self {
+            Self::Answer(_, Answer::Sent(sent)) => &sent.failed,
+            Self::Answer(_, Answer::Refused(refused, _))
+            | Self::NoVerdict(NoVerdict::Policy { refused, .. }) => refused,
+            Self::Answer(_, Answer::DryRun(_)) | Self::NoVerdict(_) | Self::Rejected(_) => &[],
         }
     }
 
@@ -159,7 +175,7 @@ impl IntoResponse for HttpReply {
     fn into_response(self) -> Response {
         let (code, status, msg) = (self.code(), self.status(), self.msg());
         let mut response = match &self {
-            Self::Answer(_, Answer::Sent(sent)) => envelope(status, code, msg, success(sent)),
+            Self::Answer(_, Answer::Sent(sent)) => envelope(status, code, msg, sent_data(sent)),
             Self::Answer(family, Answer::Refused(refused, satisfied)) => {
                 let (data, earlier) = (failures(*family, refused), earlier(*family, satisfied));
                 whole(status, &Envelope { code, msg, description: (), data, earlier })
@@ -188,6 +204,16 @@ impl IntoResponse for Rejection {
 #[serde(rename_all = "camelCase")]
 struct Fits {
     max_batch: usize,
+}
+
+/// Code 1 with this data.
+#[derive(Debug)]
+pub(super) struct Success<T>(pub(super) T);
+
+impl<T: Serialize> IntoResponse for Success<T> {
+    fn into_response(self) -> Response {
+        envelope(StatusCode::OK, 1, "success".to_owned(), self.0)
+    }
 }
 
 /// An envelope as a response.
@@ -253,7 +279,7 @@ impl Serialize for Echo {
 /// The success object of the interface document, part 2.5, with our additions at the end.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Success {
+struct SentData {
     address: String,
     chain_id: u32,
     /// None, like the bytes, of a transaction that was learnt from the chain.
@@ -269,9 +295,9 @@ struct Success {
     earlier: Vec<Earlier>,
 }
 
-fn success(sent: &Sent) -> Success {
+fn sent_data(sent: &Sent) -> SentData {
     let (family, lane, signed) = (sent.family, sent.origin.lane, sent.transaction.signed());
-    Success {
+    SentData {
         address: spell_address(family, lane.signer),
         chain_id: lane.chain.0,
         gas_required: signed.map(|signed| signed.gas_required.to_string()),

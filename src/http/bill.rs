@@ -1,14 +1,15 @@
 //! The two billing paths: authenticate, parse, admit, and hand over to the engine.
 
 use super::answer::HttpReply;
-use super::guard::{Authenticated, Purpose, handle_signed};
+use super::guard::{Authenticated, handle_signed};
+use super::purpose::Purpose;
 use super::rejection::Rejection;
 use super::{AppState, chain_for, trace, wire};
 use crate::telemetry::{ANYBODY, Billed};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
-use billing::{CallerLabel, Family, Order, PlatformChainId};
-use engine::{Answer, NoVerdict, Progress, SPAN_TARGET};
+use billing::{Family, Order, PlatformChainId};
+use engine::{Answer, Progress, SPAN_TARGET};
 use ledger::RefusedRequest;
 use opentelemetry::trace::SpanContext;
 use std::sync::Arc;
@@ -119,45 +120,26 @@ async fn bill(
         ..admitted
     };
     let request_id = order.request_id.as_ref().map(|request| request.as_str().to_owned());
-    let refused = Vec::new();
-    let nobody = RefusedRequest { chain, family, caller: label_of(&order), request_id, refused };
+    let caller = order.caller.as_ref().map(|caller| caller.label.clone());
     let answer = state.engine.bill(chain, order, deadline).await;
-    keep_refusals(state, nobody, &answer);
-    Ok(answer.map_or_else(HttpReply::NoVerdict, |answer| HttpReply::Answer(family, answer)))
-}
-
-fn label_of(order: &Order) -> Option<CallerLabel> {
-    order.caller.as_ref().map(|caller| caller.label.clone())
-}
-
-/// Writes down for the ledger what was refused of `request`. A dry run asks to charge nobody, and so refuses nobody.
-fn keep_refusals(state: &AppState, request: RefusedRequest, answer: &Result<Answer, NoVerdict>) {
-    let refused = match answer {
-        Ok(Answer::Sent(sent)) => &sent.failed,
-        Ok(Answer::Refused(refused, _)) | Err(NoVerdict::Policy { refused, .. }) => refused,
-        Ok(Answer::DryRun(_)) | Err(_) => return,
-    };
-    if let Some(refusals) = state.refusals.as_ref().filter(|_| !refused.is_empty()) {
-        refusals.note(RefusedRequest { refused: refused.clone(), ..request });
+    let reply =
+        answer.map_or_else(HttpReply::NoVerdict, |answer| HttpReply::Answer(family, answer));
+    let refused = reply.refused();
+    if let Some(kept) = state.refusals.as_ref().filter(|_| !refused.is_empty()) {
+        let refused = refused.to_vec();
+        kept.note(RefusedRequest { chain, family, caller, request_id, refused });
     }
+    Ok(reply)
 }
 
 /// Returns the parts of a reply that are counted: its code, and the code of every refusal in it.
 fn reply_facts(caller: Option<&str>, chain: Option<PlatformChainId>, reply: &HttpReply) -> Billed {
-    let refused = match reply {
-        HttpReply::Answer(_, Answer::Sent(sent)) => sent.failed.as_slice(),
-        HttpReply::Answer(_, Answer::Refused(refused, _))
-        | HttpReply::NoVerdict(NoVerdict::Policy { refused, .. }) => refused,
-        HttpReply::Answer(_, Answer::DryRun(_))
-        | HttpReply::NoVerdict(_)
-        | HttpReply::Rejected(_) => &[],
-    };
     Billed {
         caller: caller.unwrap_or(ANYBODY).to_owned(),
         chain: chain.map(|chain| chain.0),
         code: reply.code(),
         status: reply.status().as_u16(),
-        refused: refused.iter().map(|refused| refused.code).collect(),
+        refused: reply.refused().iter().map(|refused| refused.code).collect(),
     }
 }
 

@@ -1,10 +1,12 @@
 //! The budgets of callers for the Signer's work: each caller has a budget of its own, which no other can fill, and
 //! a caller that has used its budget up is told so by name.
 
+use super::purpose::Purpose;
 use config::HttpConfig;
 use door::{Owner, Permit, Permits};
 use std::fmt;
 use std::sync::Arc;
+use strum::{IntoStaticStr, VariantNames};
 
 /// Greatest number of one caller's questions at work at one time.
 pub(super) const QUESTIONS: usize = 64;
@@ -18,8 +20,9 @@ const CERTIFICATES: usize = 2;
 /// Greatest number of one caller's control requests at work at one time.
 const CONTROLS: usize = 16;
 
-/// The resources of a caller that can be used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The resources of a caller that can be used up, each with its word for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum CallerBudget {
     /// Connections on which something is done.
     Connections,
@@ -35,25 +38,6 @@ pub(super) enum CallerBudget {
     Certificates,
     /// Requests at work that pause, resume, resolve, or ask for what those change.
     Control,
-}
-
-impl CallerBudget {
-    /// Every word that there is for one in metrics.
-    pub(super) const WORDS: [&'static str; 7] =
-        ["connections", "bodies", "messages", "billings", "questions", "certificates", "control"];
-
-    /// The word for it in metrics.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Connections => "connections",
-            Self::Bodies => "bodies",
-            Self::Messages => "messages",
-            Self::Billings => "billings",
-            Self::Questions => "questions",
-            Self::Certificates => "certificates",
-            Self::Control => "control",
-        }
-    }
 }
 
 /// A budget that is used up, and by whom.
@@ -100,23 +84,15 @@ impl Budgets {
         }
     }
 
-    /// A permit for work of one kind, in the name of a caller.
-    pub(super) fn permit(
-        &self,
-        what: CallerBudget,
-        caller: &str,
-    ) -> Result<Option<Permit>, UsedUp> {
-        let permits = match what {
-            CallerBudget::Billings => &self.billings,
-            CallerBudget::Questions => &self.questions,
-            CallerBudget::Certificates => &self.certificates,
-            CallerBudget::Control => &self.control,
-            CallerBudget::Connections | CallerBudget::Bodies | CallerBudget::Messages => {
-                return Ok(None);
-            }
+    /// A permit for work of one purpose, in the name of a caller.
+    pub(super) fn permit(&self, purpose: Purpose, caller: &str) -> Result<Permit, UsedUp> {
+        let (permits, what) = match purpose {
+            Purpose::Bill => (&self.billings, CallerBudget::Billings),
+            Purpose::Control | Purpose::Inspect => (&self.control, CallerBudget::Control),
+            Purpose::Ask => (&self.questions, CallerBudget::Questions),
+            Purpose::Certify => (&self.certificates, CallerBudget::Certificates),
         };
-        let permit = permits.take(caller);
-        permit.map(Some).ok_or_else(|| UsedUp { what, by: Owner::Caller(caller.into()) })
+        permits.take(caller).ok_or_else(|| UsedUp { what, by: Owner::Caller(caller.into()) })
     }
 
     /// A permit to wait for something to happen.

@@ -1,15 +1,15 @@
 //! `GET /PayTool/charges/{cursor}/certificate`: the proof of a charge for whoever trusts its block.
 
 use super::AppState;
-use super::answer::{HttpReply, envelope};
+use super::answer::{HttpReply, Success};
 use super::charges::JournalName;
-use super::guard::{Authenticated, Purpose, handle_signed};
+use super::guard::{Authenticated, handle_signed};
+use super::purpose::Purpose;
 use super::rejection::Rejection;
 
 use crate::certificates::{ChargeMade, NoCertificate};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use config::Rights;
 use journal::Journal;
@@ -31,7 +31,7 @@ pub(super) async fn certificate(
             let Ok(Path(cursor)) = path else { return REJECTED.into_response() };
             let rights = caller.as_ref().map(|caller| &caller.rights);
             match certified(&state, &cursor, rights).await {
-                Ok(text) => envelope(StatusCode::OK, 1, "success".to_owned(), text),
+                Ok(text) => Success(text).into_response(),
                 Err(NoCertificate::Journal(error)) => HttpReply::from(error).into_response(),
                 Err(why) => Rejection::NoCertificate(why).into_response(),
             }

@@ -8,12 +8,12 @@ pub use row::ChargeRow;
 pub use tokens::TokenNames;
 
 use super::AppState;
-use super::answer::{HttpReply, envelope};
-use super::guard::{Authenticated, Purpose, handle_signed};
+use super::answer::{HttpReply, Success};
+use super::guard::{Authenticated, handle_signed};
+use super::purpose::Purpose;
 use super::rejection::Rejection;
 use alloy::primitives::{Address, B256};
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::{
     BatchId, BatchState, CallerLabel, FailCode, Family, PlanId, PlatformChainId, SubscribeId,
@@ -222,20 +222,19 @@ pub(super) async fn charges(State(state): State<Arc<AppState>>, request: Request
     handle_signed(state, request, Purpose::Ask, async move |state, Authenticated { caller, .. }| {
         let rights = caller.as_ref().map(|caller| &caller.rights);
         let told = async {
-            let asked = LedgerQuery::read(&query).map_err(HttpReply::Rejected)?;
+            let asked = LedgerQuery::read(&query)?;
             let chains = rights.and_then(|rights| rights.chains.clone());
             let names = TokenNames::of_lanes(state.engine.lanes());
             let page = page(&state.ledger(), &asked, chains, &names).await?;
-            let (code, msg) = (StatusCode::OK, "success".to_owned());
             Ok::<_, HttpReply>(match asked.format.unwrap_or_default() {
-                PageFormat::Json => envelope(code, 1, msg, page),
+                PageFormat::Json => Success(page).into_response(),
                 PageFormat::Csv => {
                     let header = table::Header::after(asked.after.as_ref());
-                    envelope(code, 1, msg, LedgerTable::of(page, header))
+                    Success(LedgerTable::of(page, header)).into_response()
                 }
             })
         };
-        told.await.unwrap_or_else(IntoResponse::into_response)
+        told.await.into_response()
     })
     .await
 }
@@ -247,10 +246,9 @@ async fn page(
     chains: Option<Vec<PlatformChainId>>,
     names: &TokenNames,
 ) -> Result<LedgerPage, HttpReply> {
-    let wrong = |why| HttpReply::Rejected(Rejection::Ledger(why));
     let name = JournalName::of(&ledger.journal).await?;
-    let mut after =
-        asked.after.as_deref().map(|cursor| name.place(cursor)).transpose().map_err(wrong)?;
+    let after = asked.after.as_deref().map(|cursor| name.place(cursor)).transpose();
+    let mut after = after.map_err(Rejection::Ledger)?;
     let order = asked.order.map_or_else(LedgerOrder::default, LedgerOrder::from);
     let limit = asked.limit.unwrap_or(USUAL_PAGE);
     let filter = LedgerFilter { chains, ..asked.filter() };
@@ -261,7 +259,7 @@ async fn page(
         let step = ledger.step(filter.clone(), order, after, wanted).await?;
         if after.is_some_and(|place| place.batch > step.newest) {
             let why = "after is a place that this journal has not reached: it is an older copy";
-            return Err(wrong(why.to_owned()));
+            return Err(Rejection::Ledger(why.to_owned()).into());
         }
         charges.extend(step.found.iter().filter_map(|line| ChargeRow::told(line, &name, names)));
         after = step.next;

@@ -2,8 +2,9 @@
 //! person where the chain has none. For callers with `control = true` alone.
 
 use super::AppState;
-use super::answer::{HttpReply, envelope, integer};
-use super::guard::{Authenticated, Purpose, handle_signed};
+use super::answer::{HttpReply, Success, envelope, integer};
+use super::guard::{Authenticated, handle_signed};
+use super::purpose::Purpose;
 use super::rejection::Rejection;
 use alloy::primitives::Address;
 use axum::body::Bytes;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 /// `GET /PayTool/control`
 pub(super) async fn show(State(state): State<Arc<AppState>>, request: Request) -> Response {
     controlled(state, request, Purpose::Inspect, async move |state, sent| {
-        which(&sent).map_err(HttpReply::Rejected)?;
+        which(&sent)?;
         report(&state, &sent.by.rights).await
     })
     .await
@@ -75,7 +76,7 @@ where
                 return Rejection::NoControl.into_response();
             };
             let sent = Instruction { by: caller, body };
-            work(state, sent).await.unwrap_or_else(IntoResponse::into_response)
+            work(state, sent).await.into_response()
         },
     )
     .await
@@ -115,7 +116,7 @@ async fn settle(
     };
     let lanes = state.engine.lanes();
     if let Some(chain) = lanes.of_chains.keys().find(|chain| !by.rights.covers_chain(**chain)) {
-        return Err(HttpReply::Rejected(Rejection::NotItsChain(*chain)));
+        return Err(Rejection::NotItsChain(*chain).into());
     }
     let (billing, why, at_ms) = (found.billing, found.why, state.engine.journal.now_ms());
     let by = by.label.clone();
@@ -172,7 +173,7 @@ pub(super) fn which(Instruction { body, .. }: &Instruction) -> Result<Which, Rej
 }
 
 async fn begin(state: &AppState, sent: Instruction) -> Result<Response, HttpReply> {
-    let which = which(&sent).map_err(HttpReply::Rejected)?;
+    let which = which(&sent)?;
     let chains = match which.chain_id.map(PlatformChainId) {
         Some(chain) => vec![chain],
         None => state.engine.lanes().of_chains.keys().copied().collect(),
@@ -183,7 +184,7 @@ async fn begin(state: &AppState, sent: Instruction) -> Result<Response, HttpRepl
         .is_some_and(|why| why.trim().is_empty() || why.chars().count() > MOST_WORDS)
     {
         let why = format!("why is 1 to {MOST_WORDS} characters");
-        return Err(HttpReply::Rejected(Rejection::Control(why)));
+        return Err(Rejection::Control(why).into());
     }
     set(state, Switch::Pause(chains), &sent.by, which.why).await
 }
@@ -200,7 +201,7 @@ async fn end(state: &AppState, sent: Instruction) -> Result<Response, HttpReply>
     let named = read.and_then(|Pauses { pauses }| {
         if pauses.is_empty() { Err("it names no pause".to_owned()) } else { Ok(pauses) }
     });
-    let named = named.map_err(|why| HttpReply::Rejected(Rejection::Resume(why)))?;
+    let named = named.map_err(Rejection::Resume)?;
     let named = named.into_iter().map(|(chain, since_ms)| (PlatformChainId(chain), since_ms));
     set(state, Switch::Resume(named.collect()), &sent.by, None).await
 }
@@ -216,11 +217,11 @@ async fn set(
         Switch::Resume(pauses) => Box::new(pauses.keys()),
     };
     if let Some(chain) = chains.find(|chain| !by.rights.covers_chain(**chain)) {
-        return Err(HttpReply::Rejected(Rejection::NotItsChain(*chain)));
+        return Err(Rejection::NotItsChain(*chain).into());
     }
     drop(chains);
     state.engine.set_paused(switch, &by.label, why).await.map_err(|not| match not {
-        NotDone::Refused(other) => HttpReply::Rejected(Rejection::OtherPause(other)),
+        NotDone::Refused(other) => Rejection::OtherPause(other).into(),
         NotDone::NoVerdict(why) => HttpReply::NoVerdict(why),
     })?;
     report(state, &by.rights).await
@@ -273,5 +274,5 @@ async fn report(state: &AppState, rights: &Rights) -> Result<Response, HttpReply
                 .collect(),
         });
     }
-    Ok(envelope(StatusCode::OK, 1, "success".to_owned(), chains))
+    Ok(Success(chains).into_response())
 }

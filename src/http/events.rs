@@ -2,13 +2,13 @@
 //! something happens.
 
 use super::AppState;
-use super::answer::{HttpReply, envelope, spell_hash};
+use super::answer::{HttpReply, Success, spell_hash};
 use super::charges::JournalName;
-use super::guard::{Authenticated, Purpose, handle_signed};
+use super::guard::{Authenticated, handle_signed};
+use super::purpose::Purpose;
 use super::rejection::Rejection;
 use crate::telemetry::ANYBODY;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::{AttemptKind, Family, PlatformChainId, spell_address};
 use engine::{Engine, LaneSet};
@@ -272,15 +272,12 @@ pub(super) async fn events(State(state): State<Arc<AppState>>, request: Request)
     handle_signed(state, request, Purpose::Ask, async move |state, Authenticated { caller, .. }| {
         let rights = caller.as_ref().map(|caller| &caller.rights);
         let told = async {
-            let asked = EventQuery::read(&query).map_err(HttpReply::Rejected)?;
+            let asked = EventQuery::read(&query)?;
             let chains = rights.and_then(|rights| rights.chains.as_deref());
             let label = caller.as_ref().map_or(ANYBODY, |caller| caller.label.as_str());
             waited_for(&state, &asked, label, chains).await
         };
-        match told.await {
-            Ok(page) => envelope(StatusCode::OK, 1, "success".to_owned(), page),
-            Err(reply) => reply.into_response(),
-        }
+        told.await.map(Success).into_response()
     })
     .await
 }
@@ -318,7 +315,7 @@ async fn page(
         None => FeedPlace::default(),
         Some(NEWEST) => feed.end().await?,
         Some(RECENT) => feed.end_but(RECENT_ROWS).await?,
-        Some(cursor) => name.event_place(cursor).map_err(HttpReply::Rejected)?,
+        Some(cursor) => name.event_place(cursor)?,
     };
     let (limit, lanes) = (asked.limit.unwrap_or(USUAL_PAGE), engine.lanes());
     let began = Instant::now();

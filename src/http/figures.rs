@@ -6,13 +6,13 @@ mod kept;
 pub(super) use kept::KeptFigures;
 
 use super::AppState;
-use super::answer::{HttpReply, envelope};
+use super::answer::{HttpReply, Success};
 use super::charges::{ChargeRow, JournalName, TokenNames};
-use super::guard::{Authenticated, Purpose, handle_signed};
+use super::guard::{Authenticated, handle_signed};
+use super::purpose::Purpose;
 use super::rejection::Rejection;
 use alloy::primitives::U256;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::PlatformChainId;
 use ledger::{Ledger, LedgerError, LedgerFilter, LedgerOrder, REFUSED};
@@ -129,13 +129,11 @@ pub(super) async fn figures(State(state): State<Arc<AppState>>, request: Request
     handle_signed(state, request, Purpose::Ask, async move |state, Authenticated { caller, .. }| {
         let chains = caller.as_ref().and_then(|caller| caller.rights.chains.clone());
         let told = async {
-            let asked = FiguresQuery::read(&query).map_err(HttpReply::Rejected)?;
-            add_up(&state.ledger(), &state.figures, asked, chains).await.map_err(HttpReply::from)
+            let asked = FiguresQuery::read(&query)?;
+            let figures = add_up(&state.ledger(), &state.figures, asked, chains).await?;
+            Ok::<_, HttpReply>(Success(figures))
         };
-        match told.await {
-            Ok(figures) => envelope(StatusCode::OK, 1, "success".to_owned(), figures),
-            Err(reply) => reply.into_response(),
-        }
+        told.await.into_response()
     })
     .await
 }

@@ -6,75 +6,27 @@
 use super::answer::HttpReply;
 use super::budgets::{CallerBudget, UsedUp};
 use super::kept_response::KeptResponse;
+use super::purpose::Purpose;
 use super::rejection::Rejection;
 use super::{AppState, rejection_log, signed_parts};
-use crate::auth::{Answered, Judging, Proven};
+use crate::auth::{Answer, Judging, Proven};
 use crate::telemetry::{ANYBODY, Billed, NOBODY};
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse as _, Response};
-use config::{Caller, Rights};
+use config::Caller;
 use door::{Connection, Owner};
 use engine::NoVerdict;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-
-/// The longest body where none is needed or a short one will do, bytes.
-const SHORT_BODY: usize = 4 << 10;
-
-/// The purpose of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// Charges: a long body, and judged once.
-    Bill,
-    /// Changes something else: for callers who may control. Sent twice it is done twice, which leaves things as
-    /// they are if nothing happened in between: a pause that is repeated pauses, and a resume names what it ends.
-    Control,
-    /// Changes nothing; for callers who may control.
-    Inspect,
-    /// Changes nothing; for callers who may read.
-    Ask,
-    /// As [`Self::Ask`], and nodes are asked for a whole block.
-    Certify,
-}
-
-impl Purpose {
-    /// Checks that a caller has the right; a request without a known caller has the usual rights.
-    fn allowed(self, rights: Option<&Rights>) -> Result<(), Rejection> {
-        let usual = Rights::default();
-        let rights = rights.unwrap_or(&usual);
-        match self {
-            Self::Control | Self::Inspect if !rights.control => Err(Rejection::NoControl),
-            Self::Ask | Self::Certify if !rights.read => Err(Rejection::NoRight("read")),
-            Self::Bill if !rights.bill => Err(Rejection::NoRight("bill")),
-            Self::Bill | Self::Control | Self::Inspect | Self::Ask | Self::Certify => Ok(()),
-        }
-    }
-
-    /// Returns true if one message is judged once.
-    fn is_judged_once(self) -> bool {
-        match self {
-            Self::Bill => true,
-            Self::Control | Self::Inspect | Self::Ask | Self::Certify => false,
-        }
-    }
-
-    /// Returns the budget that the work is taken from.
-    fn budget(self) -> CallerBudget {
-        match self {
-            Self::Bill => CallerBudget::Billings,
-            Self::Control | Self::Inspect => CallerBudget::Control,
-            Self::Ask => CallerBudget::Questions,
-            Self::Certify => CallerBudget::Certificates,
-        }
-    }
-}
 
 /// Interval at which answers that nobody can ask for again are looked for.
 const FORGOTTEN_EVERY: Duration = Duration::from_mins(1);
@@ -96,11 +48,14 @@ pub(super) struct Authenticated {
     pub(super) caller: Option<Arc<Caller>>,
 }
 
-/// The work done for a request.
+/// The work that a request is for.
+type Work = Box<dyn FnOnce(Arc<AppState>, Authenticated) -> BoxFuture<'static, Response> + Send>;
+
+/// The result of the work for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+enum Outcome {
     /// The request was judged.
-    Done,
+    Judged,
     /// Nothing was done: the caller's budget was used up.
     Refused,
 }
@@ -121,6 +76,7 @@ where
     let connection = parts.extensions.get::<Connection>();
     let deadline = begun.checked_add(state.limits.request_deadline).unwrap_or(begun);
     let arrived = Arrived { state: &state, purpose, begun, deadline, connection };
+    let work: Work = Box::new(move |state, request| work(state, request).boxed());
     match arrived.authenticate(&parts, body).await {
         Ok((body, Some(proven))) => arrived.answer_caller(&proven, body, work).await,
         Ok((body, None)) => arrived.answer_anybody(body, work).await,
@@ -150,8 +106,7 @@ impl Arrived<'_> {
     ) -> Result<(Bytes, Option<Proven>), Rejection> {
         let state = self.state;
         let head = signed_parts(parts, &[]);
-        let callers = state.callers();
-        let judged = callers.as_deref().map(|callers| {
+        let judged = state.callers.as_ref().map(|callers| {
             let presented = callers.judge(&head, now(state))?;
             if self.purpose.is_judged_once() {
                 state.replays.check_age(presented.at_unix_seconds())?;
@@ -168,13 +123,7 @@ impl Arrived<'_> {
                 return Err(why);
             }
         };
-        let longest = state.limits.body_limit_bytes;
-        let limit = match self.purpose {
-            Purpose::Bill => longest,
-            Purpose::Control | Purpose::Inspect | Purpose::Ask | Purpose::Certify => {
-                SHORT_BODY.min(longest)
-            }
-        };
+        let limit = self.purpose.longest_body(state.limits.body_limit_bytes);
         let arrived = self.begun.checked_add(state.limits.body_timeout);
         let arrived = arrived.unwrap_or(self.deadline).min(self.deadline);
         let body = state.bodies.read(body, limit, arrived, self.connection).await?;
@@ -183,11 +132,7 @@ impl Arrived<'_> {
     }
 
     /// Answers a request that nobody had to sign.
-    async fn answer_anybody<W, F>(&self, body: Bytes, work: W) -> Response
-    where
-        W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
-        F: Future<Output = Response> + Send + 'static,
-    {
+    async fn answer_anybody(&self, body: Bytes, work: Work) -> Response {
         if let Err(why) = self.purpose.allowed(None) {
             self.note(&why, None);
             return why.into_response();
@@ -198,11 +143,7 @@ impl Arrived<'_> {
     }
 
     /// Answers a proven caller, with the proof that the answer is the Signer's.
-    async fn answer_caller<W, F>(&self, proven: &Proven, body: Bytes, work: W) -> Response
-    where
-        W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
-        F: Future<Output = Response> + Send + 'static,
-    {
+    async fn answer_caller(&self, proven: &Proven, body: Bytes, work: Work) -> Response {
         let answer = match self.judge(proven, body, work).await {
             Ok(Some(answer)) => answer,
             Ok(None) => KeptResponse::of(shutting_down()).await,
@@ -215,16 +156,12 @@ impl Arrived<'_> {
     }
 
     /// Does what a proven caller asks, as far as it may; `None` if the process ends meanwhile.
-    async fn judge<W, F>(
+    async fn judge(
         &self,
         proven: &Proven,
         body: Bytes,
-        work: W,
-    ) -> Result<Option<Arc<KeptResponse>>, Rejection>
-    where
-        W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
-        F: Future<Output = Response> + Send + 'static,
-    {
+        work: Work,
+    ) -> Result<Option<Arc<KeptResponse>>, Rejection> {
         let label = &proven.caller.label;
         let begun = self.connection.map(|one| one.begin_work(label, self.state.known_callers()));
         let full = || used_up(CallerBudget::Connections, label);
@@ -240,25 +177,21 @@ impl Arrived<'_> {
     }
 
     /// The same for a message that is judged once: a repetition gets the answer that the message had.
-    async fn judge_once<W, F>(
+    async fn judge_once(
         &self,
         proven: &Proven,
         allowed: Result<(), Rejection>,
         request: Authenticated,
-        work: W,
-    ) -> Result<Option<Arc<KeptResponse>>, Rejection>
-    where
-        W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
-        F: Future<Output = Response> + Send + 'static,
-    {
+        work: Work,
+    ) -> Result<Option<Arc<KeptResponse>>, Rejection> {
         let (state, label) = (self.state, &proven.caller.label);
         self.until_its_time(proven).await;
         match state.replays.begin(proven, now(state))? {
             Judging::New(ticket) => match allowed {
                 Ok(()) => {
-                    let keep = |answer: &Arc<KeptResponse>, work: Work| match work {
-                        Work::Done => ticket.answer(Arc::clone(answer), answer.len()),
-                        Work::Refused => ticket.give_back(Arc::clone(answer)),
+                    let keep = |answer: &Arc<KeptResponse>, outcome| match outcome {
+                        Outcome::Judged => ticket.answer(Arc::clone(answer), answer.len()),
+                        Outcome::Refused => ticket.give_back(Arc::clone(answer)),
                     };
                     Ok(self.run(request, work, keep).await)
                 }
@@ -272,8 +205,8 @@ impl Arrived<'_> {
             Judging::Again(waiting) => {
                 state.metrics.replayed();
                 match timeout_at(self.deadline, waiting.answer()).await {
-                    Ok(Answered::So(answer)) => Ok(Some(answer)),
-                    Ok(Answered::Forgotten | Answered::Not) => Err(Rejection::AnsweredBefore),
+                    Ok(Answer::Given(answer)) => Ok(Some(answer)),
+                    Ok(Answer::Forgotten | Answer::Pending) => Err(Rejection::AnsweredBefore),
                     Err(_) => Err(Rejection::StillJudged),
                 }
             }
@@ -294,33 +227,29 @@ impl Arrived<'_> {
 
     /// Does the work in a task of its own, which holds the permit until it is done, and tells `keep` of the
     /// answer. `None` if the process ends meanwhile.
-    async fn run<W, F>(
+    async fn run(
         &self,
         request: Authenticated,
-        work: W,
-        keep: impl FnOnce(&Arc<KeptResponse>, Work) + Send + 'static,
-    ) -> Option<Arc<KeptResponse>>
-    where
-        W: FnOnce(Arc<AppState>, Authenticated) -> F + Send + 'static,
-        F: Future<Output = Response> + Send + 'static,
-    {
+        work: Work,
+        keep: impl FnOnce(&Arc<KeptResponse>, Outcome) + Send + 'static,
+    ) -> Option<Arc<KeptResponse>> {
         let caller = request.caller.clone();
         let label = caller.as_ref().map(|caller| caller.label.as_str());
         let budgets = &self.state.budgets;
-        let permit = match budgets.permit(self.purpose.budget(), label.unwrap_or(ANYBODY)) {
+        let permit = match budgets.permit(self.purpose, label.unwrap_or(ANYBODY)) {
             Ok(permit) => permit,
             Err(used_up) => {
                 let why = Rejection::UsedUp(used_up);
                 self.note(&why, Some(label.unwrap_or(ANYBODY)));
                 let answer = KeptResponse::of(why.into_response()).await;
-                keep(&answer, Work::Refused);
+                keep(&answer, Outcome::Refused);
                 return Some(answer);
             }
         };
         let working = Arc::clone(self.state);
         let judged = async move {
             let answer = KeptResponse::of(work(working, request).await).await;
-            keep(&answer, Work::Done);
+            keep(&answer, Outcome::Judged);
             drop(permit);
             answer
         };
@@ -341,7 +270,7 @@ impl Arrived<'_> {
             metrics.unauthenticated(why.word());
         }
         if let Rejection::UsedUp(UsedUp { what, by }) = why {
-            metrics.used_up(what.word(), by.caller().unwrap_or(NOBODY));
+            metrics.used_up(what.into(), by.caller().unwrap_or(NOBODY));
         }
         rejection_log::rejected(self.state, why, caller, self.connection);
     }

@@ -2,13 +2,13 @@
 //! signed by the person who looks at it; the secret stays in the browser.
 
 use super::AppState;
-use super::answer::envelope;
+use super::answer::Success;
 use super::obstacles::StandingObstacle;
 use super::{figures, tokens};
 use alloy::primitives::U256;
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderName, StatusCode, header};
+use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use billing::{FailCode, coin_symbol};
@@ -146,7 +146,7 @@ async fn numbers(State(state): State<Arc<AppState>>) -> Response {
     let set = state.engine.lanes();
     let numbers = Numbers {
         version: env!("CARGO_PKG_VERSION"),
-        signed: state.callers().is_some(),
+        signed: state.callers.is_some(),
         reasons: FailCode::iter().map(FailCode::token).collect(),
         chains: set
             .chains()
@@ -154,5 +154,5 @@ async fn numbers(State(state): State<Arc<AppState>>) -> Response {
             .map(|lanes| ChainNumbers::of(&state, set, lanes))
             .collect(),
     };
-    envelope(StatusCode::OK, 1, "success".to_owned(), numbers)
+    Success(numbers).into_response()
 }

@@ -1,13 +1,13 @@
 //! `GET /PayTool/billings/{any hash, request id or number}`: what became of a billing.
 
 use super::AppState;
-use super::answer::{HttpReply, envelope, integer, spell_hash};
-use super::guard::{Purpose, handle_signed};
+use super::answer::{HttpReply, Success, integer, spell_hash};
+use super::guard::handle_signed;
+use super::purpose::Purpose;
 use super::rejection::Rejection;
 use alloy::primitives::B256;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::{AttemptKind, BatchId, BatchState, Family, Period, TxRecord, spell_address};
 use engine::HeldUp;
@@ -35,7 +35,7 @@ pub(super) async fn billings(
             Ok(found) => {
                 let report: Vec<BillingReport> =
                     found.iter().map(|billing| report(&state, billing)).collect();
-                envelope(StatusCode::OK, 1, "success".to_owned(), report)
+                Success(report).into_response()
             }
         }
     })

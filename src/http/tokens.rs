@@ -2,12 +2,12 @@
 //! its own.
 
 use super::AppState;
-use super::answer::{HttpReply, envelope};
-use super::guard::{Authenticated, Purpose, handle_signed};
+use super::answer::Success;
+use super::guard::{Authenticated, handle_signed};
+use super::purpose::Purpose;
 use super::rejection::Rejection;
 use alloy::primitives::Address;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use billing::{PlatformChainId, parse_address};
 use chain::TokenUnits;
@@ -43,15 +43,15 @@ pub(super) async fn token(State(state): State<Arc<AppState>>, request: Request) 
         let read = serde_urlencoded::from_str(&query).map_err(|why| why.to_string());
         let asked: TokenQuery = match read {
             Ok(asked) => asked,
-            Err(why) => return HttpReply::Rejected(Rejection::Page(why)).into_response(),
+            Err(why) => return Rejection::Page(why).into_response(),
         };
         let chain = PlatformChainId(asked.chain_id);
         if caller.is_some_and(|caller| !caller.rights.covers_chain(chain)) {
-            return HttpReply::Rejected(Rejection::NotItsChain(chain)).into_response();
+            return Rejection::NotItsChain(chain).into_response();
         }
         let units = units(&state, chain, &asked.token).await;
         let told = units.map(|TokenUnits { symbol, decimals }| ToldUnits { symbol, decimals });
-        envelope(StatusCode::OK, 1, "success".to_owned(), told)
+        Success(told).into_response()
     })
     .await
 }

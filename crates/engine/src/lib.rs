@@ -53,7 +53,7 @@ use journal::{
 };
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use tracing::{Instrument as _, warn};
+use tracing::warn;
 
 /// Why an instruction of a person was not carried out.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Engine {
         &self.lanes
     }
 
-    /// Bills `order` on `chain`. Runs to its end even when the caller does not wait for it.
+    /// Bills `order` on `chain`. To be called in a task of [`Self::tasks`], which nobody cuts short.
     pub async fn bill(
         &self,
         chain: PlatformChainId,
@@ -116,11 +116,8 @@ impl Engine {
         if self.tasks.is_closed() {
             return Err(NoVerdict::ShuttingDown);
         }
-        let signers = self.lanes.of_chains.get(&chain).cloned();
-        let signers = signers.ok_or(NoVerdict::UnknownChain(chain))?;
-        let billing = async move { bill::bill(signers.of(&order), order, deadline).await };
-        let request = self.tasks.spawn(billing.in_current_span());
-        request.await.map_err(|_| NoVerdict::ShuttingDown)?
+        let signers = self.lanes.of_chains.get(&chain).ok_or(NoVerdict::UnknownChain(chain))?;
+        bill::bill(signers.of(&order), order, deadline).await
     }
 
     /// Pauses chains, or ends pauses, for a caller. Survives a restart. Requests that are on their way
