@@ -50,7 +50,7 @@ pub(super) async fn resume(chains: &[Connected], journal: &Journal) -> Result<La
         }
         all.set.of_chains.insert(chain.id(), SigningLanes::new(first, more));
     }
-    journal.set_all_taken_up();
+    journal.set_all_taken_up().await?;
     Ok(all)
 }
 

@@ -6,7 +6,7 @@ use crate::instance_table::{self, EVERY, SaidState, SelfEntry};
 use crate::session::Session;
 use host::clock::Clock;
 use journal::sql::SqlResult;
-use journal::store::{Begun, Job, ServerLink, ServingInstance, Usage};
+use journal::store::{Job, ServerLink, ServingInstance, Usage};
 use std::sync::Arc;
 use std::thread::sleep;
 use tokio::sync::mpsc::WeakSender;
@@ -16,7 +16,6 @@ use tokio::sync::mpsc::WeakSender;
 pub(crate) struct Heartbeat {
     pub(crate) config: ServerConfig,
     pub(crate) entry: SelfEntry,
-    pub(crate) begun: Arc<Begun>,
     pub(crate) instance: Arc<ServingInstance>,
     pub(crate) link: Arc<ServerLink>,
     pub(crate) clock: Clock,
@@ -34,7 +33,7 @@ impl Heartbeat {
             session = session.filter(|session| self.beat(session).is_ok() && !session.is_broken());
             sleep(EVERY);
         }
-        if let Some(session) = session.filter(|_| self.begun.may_close()) {
+        if let Some(session) = session {
             self.entry.leave(&session).ok();
         }
     }

@@ -131,8 +131,9 @@ pub(crate) fn begin(
         None => None,
     };
     let instance = Arc::new(ServingInstance::new(boot, before, clock_before_ms));
-    // A process that ends in good order strikes itself out.
-    let was_closed = clock_before_ms.is_none();
+    // A crash of the server, a failover or a snapshot may lose commits, and the roll with them: no start on a server
+    // knows that nothing was forgotten.
+    let was_closed = false;
     let known = start(&session, boot, old_copy, clock)?;
     tell_start(config, conn, &server)?;
     let tables = TablesAtStart::read(conn)?;
@@ -161,7 +162,6 @@ pub(crate) fn begin(
     let alive = Heartbeat {
         config: config.clone(),
         entry,
-        begun: Arc::clone(&begun),
         instance: Arc::clone(&instance),
         link: Arc::clone(&link),
         clock,

@@ -79,8 +79,10 @@ impl FoundAtStart {
 #[derive(Debug, Default)]
 pub struct Begun {
     written: AtomicBool,
-    /// True if this process may close the journal: the one before it did, or every lane has noted that it did not.
-    may_close: AtomicBool,
+    /// True if the process before this one closed the journal.
+    found_closed: AtomicBool,
+    /// True if every lane is taken up.
+    all_taken_up: AtomicBool,
     /// Lanes that were taken up before that could be written, and the journal as it was found for them.
     taken_up: Mutex<Vec<(LaneId, LeftJournal)>>,
 }
@@ -97,12 +99,22 @@ impl Begun {
     /// has taken up the lanes leaves the journal as unclosed as it was found: nobody has looked yet for what a copy has
     /// forgotten.
     pub fn may_close(&self) -> bool {
-        self.may_close.load(Ordering::Acquire)
+        self.found_closed.load(Ordering::Acquire) || self.is_all_taken_up()
     }
 
-    /// The journal was found closed, or every lane is taken up.
-    pub(crate) fn set_may_close(&self) {
-        self.may_close.store(true, Ordering::Release);
+    /// The process before this one closed the journal.
+    pub(crate) fn set_found_closed(&self) {
+        self.found_closed.store(true, Ordering::Release);
+    }
+
+    /// Returns true if every lane is taken up.
+    pub(crate) fn is_all_taken_up(&self) -> bool {
+        self.all_taken_up.load(Ordering::Acquire)
+    }
+
+    /// Every lane is taken up.
+    pub(crate) fn set_all_taken_up(&self) {
+        self.all_taken_up.store(true, Ordering::Release);
     }
 
     /// Returns true if the start is on disk.

@@ -72,24 +72,22 @@ impl<'j> LaneJournal<'j> {
         } else {
             let at_ms = self.journal.now_ms();
             let take_up = move |conn: &dyn Database| {
-                if old_copy {
-                    doubts::include(conn, lane)?;
-                }
+                doubts::include(conn, lane)?;
                 unreconciled::take_up(conn, lane, left, at_ms)
             };
             let taken_up: Result<(), JournalError> = self.queue().write(take_up).await;
             taken_up?;
         }
         let state = move |conn: &dyn Database| {
-            let known = doubts::since(conn, lane)?;
-            let forgot = known.is_none() && old_copy && unwritten;
-            let newest = forgot.then(|| doubts::newest_row(conn)).transpose()?;
             let left = LeftJournal { left_ms: left.left_ms.map(|ms| found.by_blocks(ms)), ..left };
-            Ok(LaneState {
-                known_until_ms: known.or(newest),
-                left,
-                open: rows::open_slots(conn, lane)?,
-            })
+            let mut known_until_ms = doubts::since(conn, lane)?;
+            if known_until_ms.is_none() && unwritten {
+                known_until_ms = doubts::unknown_lanes(conn)?;
+            }
+            if known_until_ms.is_none() && unwritten && old_copy {
+                known_until_ms = Some(doubts::newest_row(conn)?);
+            }
+            Ok(LaneState { known_until_ms, left, open: rows::open_slots(conn, lane)? })
         };
         self.queue().read(state).await
     }

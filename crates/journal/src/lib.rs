@@ -111,9 +111,17 @@ impl Journal {
         self.queue.ready()
     }
 
-    /// Every lane is taken up: from now on this process may close a journal that was found unclosed.
-    pub fn set_all_taken_up(&self) {
-        self.found.begun().set_may_close();
+    /// Every lane is taken up: from now on this process may close a journal that was found unclosed, and an old copy
+    /// puts no further lanes in doubt.
+    pub async fn set_all_taken_up(&self) -> Result<(), JournalError> {
+        let begun = self.found.begun();
+        begun.set_all_taken_up();
+        let lacks = self.queue.read(doubts::unknown_lanes).await?.is_some();
+        if !lacks || !begun.is_written() {
+            return Ok(());
+        }
+        let at_ms = self.now_ms();
+        self.queue.write(move |conn| doubts::all_taken_up(conn, at_ms)).await
     }
 
     /// The findings of this process's start.

@@ -23,6 +23,7 @@ pub use boot_id::BootId;
 pub(crate) use counted::{Added, Corrected, DayAmount, DayCount};
 pub use durable::Durable;
 pub use finding::{PersonsWord, Resolved, Unresolved};
+pub(crate) use history_event::BatchEvent;
 pub use history_event::HistoryEvent;
 pub use history_head::{HistoryHead, NoHead};
 pub use instance::Instance;

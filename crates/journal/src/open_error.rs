@@ -13,6 +13,29 @@ pub enum OpenError {
          one way left to charge a customer twice"
     )]
     Missing(PathBuf),
+    /// There is no file, and no directory that it could be in.
+    #[error(
+        "there is no journal at {path}: the directory {directory} does not exist. Mount its disk, or correct \
+         journal.path; for a new installation run `merchant-signer init` once, which makes it"
+    )]
+    NoDirectory {
+        /// The file.
+        path: PathBuf,
+        /// Its directory.
+        directory: PathBuf,
+    },
+    /// There is no file, and the mark of one that was there.
+    #[error(
+        "there was a journal at {path}: its mark {mark} is still there. Mount its disk or restore it \
+         (`merchant-signer restore`): a lost journal is the one way left to charge a customer twice. If a new, empty \
+         one is meant all the same, take the mark away first"
+    )]
+    MarkLeft {
+        /// The file that is gone.
+        path: PathBuf,
+        /// Its mark.
+        mark: PathBuf,
+    },
     /// There is a file already.
     #[error("there is already a file at {0}: a journal is never replaced")]
     Exists(PathBuf),
@@ -149,6 +172,18 @@ pub enum OpenError {
         /// The system's message.
         problem: String,
     },
+}
+
+impl OpenError {
+    /// Why a journal was not opened that is not there.
+    pub fn not_there(path: &Path) -> Self {
+        match path.parent() {
+            Some(directory) if !directory.as_os_str().is_empty() && !directory.is_dir() => {
+                Self::NoDirectory { path: path.to_owned(), directory: directory.to_owned() }
+            }
+            Some(_) | None => Self::Missing(path.to_owned()),
+        }
+    }
 }
 
 /// Returns why a journal was not opened whose statements failed.

@@ -53,7 +53,7 @@ impl Journal {
     pub fn of(opened: Opened) -> Self {
         let Opened { queue, figures, found, tables, space, instance, clock } = opened;
         if found.was_closed {
-            found.begun.set_may_close();
+            found.begun.set_found_closed();
         }
         Self {
             found: FoundAtStart::new(found),

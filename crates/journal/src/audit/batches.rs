@@ -2,7 +2,9 @@
 
 use crate::commit::{requests, rows};
 use crate::history::{Accepted, ClaimPlace, HistoryRow, Settled, attempt_body, transaction_digest};
-use crate::model::{Added, Billing, Corrected, Line, LineOutcome, OutcomeWord, Recorded};
+use crate::model::{
+    Added, BatchEvent, Billing, Corrected, Line, LineOutcome, OutcomeWord, Recorded,
+};
 use crate::sql::columns::{hash, outcome_words};
 use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
 use crate::tables::batch_hours;
@@ -51,35 +53,15 @@ impl BatchAudit {
         let telling = Telling { conn, at_ms: row.at_ms, body };
         let Some(event) = row.kind() else { return Ok(None) };
         self.follow_claims(&telling, event)?;
+        let Some(event) = event.of_batch() else { return Ok(None) };
         let (count, compare): (&mut u64, Compare<'_>) = match event {
-            HistoryEvent::Accepted | HistoryEvent::Adopted => {
+            BatchEvent::Accepted | BatchEvent::Adopted => {
                 self.attempts = self.attempts.saturating_add(1);
                 (&mut self.accepted, Telling::was_accepted)
             }
-            HistoryEvent::SignedAgain => (&mut self.attempts, Telling::has_attempt),
-            HistoryEvent::Settled => (&mut self.settled, Telling::has_ended),
-            HistoryEvent::Resolved => (&mut self.resolved, Telling::was_resolved),
-            HistoryEvent::UsedElsewhere
-            | HistoryEvent::ClaimsPassedOn
-            | HistoryEvent::PlaceTaken
-            | HistoryEvent::LaneOpened
-            | HistoryEvent::Gate
-            | HistoryEvent::TakenUp
-            | HistoryEvent::Reconciled
-            | HistoryEvent::Gas
-            | HistoryEvent::Paused
-            | HistoryEvent::Resumed
-            | HistoryEvent::Restored
-            | HistoryEvent::UsedWithoutJournal
-            | HistoryEvent::BlocksRead
-            | HistoryEvent::LearntForgotten
-            | HistoryEvent::ChainBound
-            | HistoryEvent::ChainRenamed
-            | HistoryEvent::ContractChanged
-            | HistoryEvent::Profile
-            | HistoryEvent::Imported
-            | HistoryEvent::Migrated
-            | HistoryEvent::LogBegun => return Ok(None),
+            BatchEvent::SignedAgain => (&mut self.attempts, Telling::has_attempt),
+            BatchEvent::Settled => (&mut self.settled, Telling::has_ended),
+            BatchEvent::Resolved => (&mut self.resolved, Telling::was_resolved),
         };
         *count = count.saturating_add(1);
         let number = telling.batch();

@@ -5,6 +5,7 @@ use crate::HistoryEvent;
 use crate::history::HistoryRow;
 use crate::sql::columns::{address, hash};
 use crate::sql::{Database, Row, SqlResult};
+use alloy::primitives::Address;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -147,8 +148,10 @@ impl SmallTables {
             HistoryEvent::Restored => {
                 let since = Doubt::since(body)?;
                 let opened = self.lanes.iter().filter(|(_, reach)| reach.next.is_some());
-                for (name, _) in opened {
-                    self.doubts.entry(name.clone()).or_insert_with(|| since.clone());
+                // A program before 0.2 put no lane in doubt that the copy did not know.
+                let others = body.get("unknown_lanes").map(|_| unknown_lanes());
+                for name in opened.map(|(name, _)| name.clone()).chain(others) {
+                    self.doubts.entry(name).or_insert_with(|| since.clone());
                 }
             }
             HistoryEvent::UsedWithoutJournal => {
@@ -162,6 +165,7 @@ impl SmallTables {
                 }
             }
             HistoryEvent::LearntForgotten => drop(self.doubts.remove(&lane(body)?)),
+            HistoryEvent::AllTakenUp => drop(self.doubts.remove(&unknown_lanes())),
             HistoryEvent::SignedAgain
             | HistoryEvent::Settled
             | HistoryEvent::Resolved
@@ -255,6 +259,11 @@ fn all<K: Ord, V>(
 /// An address, as the history writes it.
 fn written(row: &Row<'_>, at: usize) -> SqlResult<String> {
     Ok(format!("{:#x}", address(row, at)?))
+}
+
+/// The place of the doubt about lanes that an old copy does not know.
+fn unknown_lanes() -> LaneName {
+    (0, format!("{:#x}", Address::ZERO))
 }
 
 fn lane(told: &Value) -> Option<LaneName> {

@@ -1,10 +1,9 @@
 //! The amounts that batches added to the sums of days and gave back, compared with the history. Only batches that
 //! were open at the same time are held in memory.
 
-use crate::HistoryEvent;
 use crate::commit::day_sums::{self, decimal};
 use crate::history::HistoryRow;
-use crate::model::{Added, Corrected, DayAmount, DayCount};
+use crate::model::{Added, BatchEvent, Corrected, DayAmount, DayCount};
 use crate::sql::Database;
 use alloy::primitives::U256;
 use billing::BatchId;
@@ -37,8 +36,8 @@ impl Sums {
         body: &Value,
     ) -> Option<String> {
         let batch = body.get("batch").and_then(Value::as_i64).map(BatchId)?;
-        match row.kind()? {
-            HistoryEvent::Accepted | HistoryEvent::Adopted | HistoryEvent::SignedAgain => {
+        match row.kind()?.of_batch()? {
+            BatchEvent::Accepted | BatchEvent::Adopted | BatchEvent::SignedAgain => {
                 let counted = self.open.entry(batch).or_default();
                 for Added { unit, items, amount } in list(body, "counted") {
                     let sum = counted.entry((utc_day(row.at_ms), unit)).or_default();
@@ -47,7 +46,7 @@ impl Sums {
                 }
                 None
             }
-            HistoryEvent::Settled => {
+            BatchEvent::Settled => {
                 let mut counted = self.open.remove(&batch).unwrap_or_default();
                 let Corrected { given_back, counted: taken } = corrected(body);
                 for DayAmount { day, unit, amount } in given_back {
@@ -59,28 +58,7 @@ impl Sums {
                 }
                 compare(conn, batch, &counted)
             }
-            HistoryEvent::Resolved
-            | HistoryEvent::UsedElsewhere
-            | HistoryEvent::ClaimsPassedOn
-            | HistoryEvent::PlaceTaken
-            | HistoryEvent::LaneOpened
-            | HistoryEvent::Gate
-            | HistoryEvent::TakenUp
-            | HistoryEvent::Reconciled
-            | HistoryEvent::Gas
-            | HistoryEvent::Paused
-            | HistoryEvent::Resumed
-            | HistoryEvent::Restored
-            | HistoryEvent::UsedWithoutJournal
-            | HistoryEvent::BlocksRead
-            | HistoryEvent::LearntForgotten
-            | HistoryEvent::ChainBound
-            | HistoryEvent::ChainRenamed
-            | HistoryEvent::ContractChanged
-            | HistoryEvent::Profile
-            | HistoryEvent::Imported
-            | HistoryEvent::Migrated
-            | HistoryEvent::LogBegun => None,
+            BatchEvent::Resolved => None,
         }
     }
 

@@ -3,6 +3,7 @@
 
 use crate::commit::acceptance::next_batch;
 use crate::sql::{Database, OptionalExtension as _, SqlError, SqlResult, columns, params};
+use crate::tables::doubts;
 use crate::tables::networks::{self, ContractKey, naming_text};
 use crate::{HistoryEvent, Journal, JournalError, history};
 use alloy::primitives::Address;
@@ -44,6 +45,12 @@ pub enum NotAccepted {
          open: nothing would guard what they charge. Let the chain decide them, and run this again"
     )]
     Open(PlatformChainId),
+    /// The journal may be an old copy, which does not know when a period was charged last.
+    #[error(
+        "the journal is an old copy that has not learnt yet what chain {0} was charged since: start the Signer with \
+         the periods named as before, and run this again when /health/ready tells of no old copy"
+    )]
+    Forgotten(PlatformChainId),
     /// Charges without a period do not meet earlier charges that name a period.
     #[error(
         "charges without a period are guarded for {guard_s} s after the one before, and the contract has \
@@ -110,7 +117,25 @@ fn accept(conn: &dyn Database, accepting: &Accepting, at_ms: i64) -> Result<(), 
     Ok(history::append(conn, at_ms, HistoryEvent::ContractChanged, &body)?)
 }
 
-/// Refused until everything that was charged by name of a period is as old as a guard lasts.
+/// Has imported charges without a period meet every later one of a contract whose periods are named, until their guards
+/// are over: as if the naming had changed now.
+pub(crate) fn meet_guarded(conn: &dyn Database, key: ContractKey, at_ms: i64) -> SqlResult<()> {
+    let ContractKey { chain, contract } = key;
+    let billed = "SELECT 1 FROM chain WHERE id = ?1 AND contract = ?2";
+    if !conn.prepare(billed)?.exists(params![chain.0, contract.as_slice()])? {
+        return Ok(());
+    }
+    let Some((naming @ PeriodNaming::Field(_), 0)) = networks::named(conn, key)? else {
+        return Ok(());
+    };
+    let since = next_batch(conn)?.0;
+    networks::name_periods(conn, key, &naming, since)?;
+    let body = json!({"chain": chain.0, "contract": contract, "period": naming_text(&naming), "since": since,
+                      "why": "charges without a period were imported"});
+    history::append(conn, at_ms, HistoryEvent::ContractChanged, &body)
+}
+
+/// Refused until everything that was charged by name of a period, or may have been, is as old as a guard lasts.
 fn guarded(
     conn: &dyn Database,
     ContractKey { chain, contract }: ContractKey,
@@ -122,8 +147,13 @@ fn guarded(
     if conn.prepare(open)?.exists(of_contract)? {
         return Err(NotAccepted::Open(chain));
     }
-    let newest =
-        "SELECT max(block_s) FROM batch WHERE chain = ?1 AND contract = ?2 AND state = 'charged'";
+    if doubts::touches(conn, chain)? {
+        return Err(NotAccepted::Forgotten(chain));
+    }
+    // Of a nonce that was used up by no transaction too, claims are held: nobody knows yet whom that let charge.
+    let newest = "SELECT max(batch.block_s) FROM claim, batch WHERE batch.id = claim.batch
+                  AND claim.live = 1 AND claim.period <> ''
+                  AND claim.scope = (SELECT id FROM scope WHERE scope.chain = ?1 AND scope.contract = ?2)";
     let newest: SqlResult<Option<i64>> = conn.query_row(newest, of_contract, |row| row.get(0));
     let Some(newest) = newest? else { return Ok(()) };
     let ago_s = u64::try_from(at_ms.div_euclid(1000).saturating_sub(newest)).unwrap_or(0);

@@ -1,8 +1,7 @@
-//! Claims on their way from one journal to another: a file of JSON lines, whose format is in
-//! docs/claims-format.md. Importing only adds: what the file names is treated as if it had been learnt
-//! from the chain.
+//! Claims on their way from one journal to another: a file of JSON lines, whose format is in docs/claims-format.md.
+//! Importing only adds: what the file names is treated as if it had been learnt from the chain.
 
-use crate::by_people::resolution;
+use crate::by_people::{config_change, resolution};
 use crate::commit::{acceptance, endings, place_takers, rows};
 use crate::model::{Billing, Line, LineOutcome};
 use crate::sql::{Database, SqlError, SqlResult};
@@ -279,6 +278,10 @@ fn import(
             return Err(at(number, format!("the first line says nothing of chain {}", told.chain)));
         }
         let added = take(conn, number, &told, Word { by, why, at_ms })?;
+        if added && told.claims.iter().any(|claim| claim.period.is_none()) {
+            let key = ContractKey { chain: PlatformChainId(told.chain), contract: told.contract };
+            config_change::meet_guarded(conn, key, at_ms)?;
+        }
         let count = if added { &mut imported.added } else { &mut imported.known };
         *count = count.saturating_add(1);
     }

@@ -38,9 +38,8 @@ pub fn back_up(from: &Path, to: &Path, watch: AuditWatch<'_>) -> Result<Audit, N
     back_up_in_steps(from, to, watch, &left_to_others)
 }
 
-/// Puts the copy at `from`, a file or a directory of backups, in the place of a journal that
-/// is gone, with each of `kept` among its rows. Its mark goes: what the copy may have forgotten is learnt
-/// after the next start.
+/// Puts the copy at `from` in the place of a journal that is gone, with each of `kept` among its rows. Its mark goes:
+/// what the copy may have forgotten is learnt after the next start.
 pub fn restore(
     config: &JournalConfig,
     from: &Path,
@@ -52,9 +51,14 @@ pub fn restore(
     put_in_place(&files, &the_copy(from)?, kept, watch)
 }
 
-/// The copy that is meant: a file, or the only one in a directory of backups.
+/// The copy that is meant, a file. Of a directory the error lists the journals in it.
 pub fn the_copy(from: &Path) -> Result<PathBuf, NotCopied> {
-    if from.is_dir() { backup_directory::only_backup(from) } else { Ok(from.to_owned()) }
+    if !from.is_dir() {
+        return Ok(from.to_owned());
+    }
+    let seen = backup_directory::journals_in(from)?;
+    let directory = from.to_owned();
+    Err(if seen.is_empty() { NotCopied::None(directory) } else { NotCopied::Listed { directory, seen } })
 }
 
 /// Looks at a copy, and changes nothing.
@@ -124,6 +128,11 @@ fn copy(
     if !from.is_file() {
         return Err(NotCopied::NoCopy(from.to_owned()));
     }
+    if let Some(directory) = to.parent().filter(|directory| !directory.as_os_str().is_empty())
+        && !directory.is_dir()
+    {
+        return Err(NotCopied::NoDirectory { to: to.to_owned(), directory: directory.to_owned() });
+    }
     let part = unfinished(to);
     // A process that was killed may have left one.
     remove_all(&part);
@@ -145,7 +154,8 @@ fn whole_copy(from: &Path, part: &Path, pause: BetweenSteps<'_>) -> Result<(), N
     let original = open::beside(&files)?;
     // Data read in one transaction stays as it was at the transaction's first read.
     original.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
-    make(part).map_err(at(part))?;
+    // The name that was asked for says more than that of the unfinished copy.
+    make(part).map_err(at(&part.with_extension("")))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut copy = Connection::open_with_flags(part, flags)?;
     // Nothing is to be rolled back, and all of it is made durable at once.

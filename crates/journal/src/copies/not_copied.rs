@@ -26,21 +26,34 @@ pub enum NotCopied {
     /// The copy contradicts itself.
     #[error("the copy is not kept, because it does not hold: {}", .0.join("; "))]
     Faulty(Vec<String>),
-    /// A directory has several copies, the longest first.
+    /// A directory was named: the journals in it, the longest first.
     #[error(
-        "there is more than one copy. Name the one that is meant: of one history the first, which goes furthest\n{}",
-        shown(.0)
+        "nothing was put in place: {} is a directory. Name the one that is meant: of one history the first, which \
+         goes furthest\n{}",
+        directory.display(), shown(seen)
     )]
-    Several(Vec<SeenCopy>),
+    Listed {
+        /// The directory.
+        directory: PathBuf,
+        /// The journals.
+        seen: Vec<SeenCopy>,
+    },
     /// There is none of that name.
     #[error(
-        "there is no file at {0}: name a file that `merchant-signer backup` made, or a directory of \
-         backups (journal.backup_dir)"
+        "there is no file at {0}: name a backup, or a directory (journal.backup_dir) to have the backups in it listed"
     )]
     NoCopy(PathBuf),
     /// A directory has none.
-    #[error("there is no backup of a journal in {0}")]
+    #[error("there is no backup of a journal in {0}: name the directory that they are in, or a backup")]
     None(PathBuf),
+    /// There is no directory for the copy.
+    #[error("{to} cannot be made: there is no directory {directory}. Mount its disk, or make it")]
+    NoDirectory {
+        /// The copy.
+        to: PathBuf,
+        /// Its directory.
+        directory: PathBuf,
+    },
     /// The system does not allow it.
     #[error("{path}: {problem}")]
     Io {

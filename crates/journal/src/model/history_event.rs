@@ -49,6 +49,9 @@ pub enum HistoryEvent {
     /// A lane is to be reconciled with its chain, since another process has left the journal.
     #[strum(serialize = "taken up")]
     TakenUp,
+    /// Every lane is taken up since an old copy was put in place, also those that the copy did not know.
+    #[strum(serialize = "all taken up")]
+    AllTakenUp,
     /// The journal knows everything that the lane's account did.
     Reconciled,
     /// Everything that a lane has forgotten is learnt.
@@ -84,4 +87,52 @@ impl HistoryEvent {
     pub fn from_word(word: &str) -> Option<Self> {
         word.parse().ok()
     }
+
+    /// The same kind, where such a row tells of one batch.
+    pub(crate) fn of_batch(self) -> Option<BatchEvent> {
+        match self {
+            Self::Accepted => Some(BatchEvent::Accepted),
+            Self::Adopted => Some(BatchEvent::Adopted),
+            Self::SignedAgain => Some(BatchEvent::SignedAgain),
+            Self::Settled => Some(BatchEvent::Settled),
+            Self::Resolved => Some(BatchEvent::Resolved),
+            Self::UsedElsewhere
+            | Self::ClaimsPassedOn
+            | Self::PlaceTaken
+            | Self::LaneOpened
+            | Self::Gate
+            | Self::Gas
+            | Self::Paused
+            | Self::Resumed
+            | Self::Restored
+            | Self::UsedWithoutJournal
+            | Self::BlocksRead
+            | Self::TakenUp
+            | Self::AllTakenUp
+            | Self::Reconciled
+            | Self::LearntForgotten
+            | Self::ChainBound
+            | Self::ChainRenamed
+            | Self::ContractChanged
+            | Self::Profile
+            | Self::Imported
+            | Self::Migrated
+            | Self::LogBegun => None,
+        }
+    }
+}
+
+/// The kinds of rows that tell of one batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BatchEvent {
+    /// The batch was signed and is durable.
+    Accepted,
+    /// The batch was learnt from the chain.
+    Adopted,
+    /// Another transaction was signed in its place.
+    SignedAgain,
+    /// The chain has decided it.
+    Settled,
+    /// A person has said what became of an unproven charge of it.
+    Resolved,
 }

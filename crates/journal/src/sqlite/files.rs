@@ -79,6 +79,15 @@ impl Files {
         &self.path
     }
 
+    /// Refuses a place where the mark tells of a journal that is gone.
+    pub(crate) fn refuse_left_mark(&self) -> Result<(), OpenError> {
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        if is_there(&self.path) || !is_there(&self.mark) {
+            return Ok(());
+        }
+        Err(OpenError::MarkLeft { path: self.path.clone(), mark: self.mark.clone() })
+    }
+
     /// Makes an empty file where there is none, in a directory that is made for it where there is none either.
     pub(crate) fn create(&self) -> Result<(), OpenError> {
         let path = &self.path;
@@ -144,7 +153,7 @@ impl Files {
             )));
         }
         let Ok(file) = std::fs::metadata(&self.path) else {
-            return Err(OpenError::Missing(self.path.clone()));
+            return Err(OpenError::not_there(&self.path));
         };
         self.refuse_where_everybody_writes(&file)
     }

@@ -81,10 +81,11 @@ impl Start {
             log_start::begin_log(conn)?;
         }
         for (lane, left) in self.begun.taken_up() {
-            if self.old_copy {
-                doubts::include(conn, lane)?;
-            }
+            doubts::include(conn, lane)?;
             unreconciled::take_up(conn, lane, left, self.mark.now_ms())?;
+        }
+        if self.begun.is_all_taken_up() {
+            doubts::all_taken_up(conn, self.mark.now_ms())?;
         }
         self.mark.begin(conn, self.boot, !self.old_copy)
     }

@@ -4,7 +4,8 @@
 use crate::sql::columns::hash;
 use crate::sql::{BindValues, Database, OptionalExtension as _, Row, SqlResult, params};
 use crate::{HistoryEvent, LaneId, history};
-use alloy::primitives::B256;
+use alloy::primitives::{Address, B256};
+use billing::PlatformChainId;
 use serde_json::json;
 
 /// A final block up to which everything is learnt that a lane has forgotten.
@@ -16,8 +17,12 @@ pub struct LearntUpTo {
     pub id: B256,
 }
 
+/// The place of the doubt about lanes that an old copy may not even know, beside those of the lanes that it knows: no
+/// chain has the number, and no account the address.
+const UNKNOWN_LANES: LaneId = LaneId { chain: PlatformChainId(0), signer: Address::ZERO };
+
 /// Writes down that this journal is an old copy that knows nothing of what came after its newest
-/// row. A lane that was in doubt already stays so since then.
+/// row. A lane that was in doubt already stays so since then, and so do the lanes that the copy does not know.
 pub fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
     let known_until_ms = newest_row(conn)?;
     conn.execute(
@@ -29,20 +34,50 @@ pub fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
          ON CONFLICT DO NOTHING",
         [known_until_ms],
     )?;
-    history::append(
-        conn,
-        at_ms,
-        HistoryEvent::Restored,
-        &json!({ "known_until_ms": known_until_ms }),
-    )
+    put(conn, UNKNOWN_LANES, known_until_ms)?;
+    let body = json!({ "known_until_ms": known_until_ms, "unknown_lanes": true });
+    history::append(conn, at_ms, HistoryEvent::Restored, &body)
 }
 
-/// Puts a lane in doubt that the old copy may not even know.
-pub(crate) fn include(conn: &dyn Database, lane: LaneId) -> SqlResult<()> {
+/// Puts a lane in doubt, unless it is in doubt already.
+fn put(conn: &dyn Database, lane: LaneId, since_ms: i64) -> SqlResult<()> {
     conn.execute(
-        "INSERT INTO doubt (chain, signer, since_ms) VALUES (?1, ?2, coalesce(
-             (SELECT known_until_ms FROM restored ORDER BY seq DESC LIMIT 1), 0))
-         ON CONFLICT DO NOTHING",
+        "INSERT INTO doubt (chain, signer, since_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        params![lane.chain.0, lane.signer.as_slice(), since_ms],
+    )
+    .map(drop)
+}
+
+/// Puts a lane in doubt that an old copy may not even know, if no process has taken up all lanes since the copy was put
+/// in place.
+pub(crate) fn include(conn: &dyn Database, lane: LaneId) -> SqlResult<()> {
+    unknown_lanes(conn)?.map_or(Ok(()), |since_ms| put(conn, lane, since_ms))
+}
+
+/// Until when the journal knows of every lane, Unix ms, where it is an old copy of which no process has taken up all
+/// lanes yet.
+pub(crate) fn unknown_lanes(conn: &dyn Database) -> SqlResult<Option<i64>> {
+    since(conn, UNKNOWN_LANES)
+}
+
+/// Returns true if a lane of the chain may have forgotten what it did.
+pub(crate) fn touches(conn: &dyn Database, chain: PlatformChainId) -> SqlResult<bool> {
+    let sql = "SELECT 1 FROM doubt WHERE chain IN (?1, ?2)";
+    conn.prepare_cached(sql)?.exists([chain.0, UNKNOWN_LANES.chain.0])
+}
+
+/// Writes down that a process has taken up all lanes: those that an old copy did not know are in doubt by themselves.
+pub(crate) fn all_taken_up(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
+    if unknown_lanes(conn)?.is_none() {
+        return Ok(());
+    }
+    take_away(conn, UNKNOWN_LANES)?;
+    history::append(conn, at_ms, HistoryEvent::AllTakenUp, &json!({}))
+}
+
+fn take_away(conn: &dyn Database, lane: LaneId) -> SqlResult<()> {
+    conn.execute(
+        "DELETE FROM doubt WHERE chain = ?1 AND signer = ?2",
         params![lane.chain.0, lane.signer.as_slice()],
     )
     .map(drop)
@@ -55,10 +90,7 @@ pub(crate) fn begin_for(
     known_until_ms: i64,
     at_ms: i64,
 ) -> SqlResult<()> {
-    conn.execute(
-        "INSERT INTO doubt (chain, signer, since_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
-        params![lane.chain.0, lane.signer.as_slice(), known_until_ms],
-    )?;
+    put(conn, lane, known_until_ms)?;
     let body =
         json!({"chain": lane.chain.0, "signer": lane.signer, "known_until_ms": known_until_ms});
     history::append(conn, at_ms, HistoryEvent::UsedWithoutJournal, &body)
@@ -114,10 +146,7 @@ pub fn left_ms(conn: &dyn Database) -> SqlResult<Option<i64>> {
 
 /// Ends the doubt: everything that was forgotten is learnt.
 pub(crate) fn end(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlResult<()> {
-    conn.execute(
-        "DELETE FROM doubt WHERE chain = ?1 AND signer = ?2",
-        params![lane.chain.0, lane.signer.as_slice()],
-    )?;
+    take_away(conn, lane)?;
     let body = json!({"chain": lane.chain.0, "signer": lane.signer});
     history::append(conn, at_ms, HistoryEvent::LearntForgotten, &body)
 }

@@ -6,6 +6,7 @@ use crate::model::{FailedBilling, Past};
 use crate::sql::columns::{ending, hash, number};
 use crate::sql::{Database, OptionalExtension as _, SqlResult, params};
 use crate::tables::profiles;
+use crate::tables::renames::Renames;
 use billing::BlockRef;
 
 /// The number of the lane's newest batches that are looked at.
@@ -13,7 +14,7 @@ const NEWEST: u32 = 256;
 
 /// When everything about a lane was last known. By the index on the rows that tell of it: see schema.sql.
 pub(crate) const LEARNT: &str = "SELECT max(at_ms) FROM history
-    WHERE event IN ('lane opened', 'learnt what was forgotten')
+    WHERE event IN ('lane opened', 'learnt what was forgotten') AND seq > ?3 AND seq < ?4
     AND CAST(json_extract(body, '$.chain') AS BIGINT) = ?1 AND json_extract(body, '$.signer') = ?2";
 
 /// Until when the journal knows for sure what the lane's account did, Unix ms: by the time of the newest
@@ -32,10 +33,19 @@ pub(crate) fn known_until(
         params![chain, signer, NEWEST],
         |row| row.get(0),
     )?;
-    let learnt_ms: Option<i64> =
-        conn.query_row(LEARNT, params![chain, format!("{:#x}", lane.signer)], |row| row.get(0))?;
-    let learnt_ms = learnt_ms.map(|ms| found.by_blocks(ms));
+    let learnt_ms = learnt(conn, lane)?.map(|ms| found.by_blocks(ms));
     Ok(block_s.map(|s| s.saturating_mul(1000)).max(learnt_ms))
+}
+
+/// When everything about the lane was last known, Unix ms, whatever its chain was called then.
+fn learnt(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<i64>> {
+    let (signer, mut select) = (format!("{:#x}", lane.signer), conn.prepare_cached(LEARNT)?);
+    let mut newest: Option<i64> = None;
+    for id in Renames::read(conn)?.ids_of(lane.chain) {
+        let of = params![id.chain, signer, id.after, id.before];
+        newest = newest.max(select.query_row(of, |row| row.get(0))?);
+    }
+    Ok(newest)
 }
 
 /// Those of the lane's newest batches that ended in this state. A lane of which none ever did is not read from

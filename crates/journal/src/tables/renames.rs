@@ -68,6 +68,16 @@ fn rename(conn: &dyn Database, renaming: &Renaming, at_ms: i64) -> Result<(), No
     Ok(history::append(conn, at_ms, HistoryEvent::ChainRenamed, &body)?)
 }
 
+/// An id that a chain had, in the rows of the history between two others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FormerId {
+    pub(crate) chain: u64,
+    /// The row before the first.
+    pub(crate) after: i64,
+    /// The row behind the last.
+    pub(crate) before: i64,
+}
+
 /// The present IDs of chains that had other IDs when rows of the history were written.
 #[derive(Debug)]
 pub struct Renames(Vec<(i64, u64, u64)>);
@@ -98,6 +108,23 @@ impl Renames {
             *chain = json!(self.name_now(seq, then));
         }
         read
+    }
+
+    /// The ids that a chain has had, the present one first.
+    pub(crate) fn ids_of(&self, chain: PlatformChainId) -> Vec<FormerId> {
+        let mut ids = vec![FormerId { chain: chain.0.into(), after: 0, before: i64::MAX }];
+        for (seq, from, to) in self.0.iter().rev() {
+            let Some(last) = ids.last_mut() else { break };
+            if last.chain == *to {
+                last.after = *seq;
+                ids.push(FormerId { chain: *from, after: 0, before: *seq });
+            } else if last.chain == *from {
+                // Before, the id stood for another chain, which was moved away.
+                last.after = *seq;
+                break;
+            }
+        }
+        ids
     }
 
     /// The id that a chain has now which was `chain` in row `seq`.

@@ -4,15 +4,16 @@
 
 use crate::found_at_start::FoundAtStart;
 use crate::model::LeftJournal;
-use crate::sql::{Database, OptionalExtension as _, Row, SqlError, SqlResult, params};
+use crate::sql::{Database, OptionalExtension as _, SqlError, SqlResult, params};
 use crate::tables::lane_past;
+use crate::tables::renames::Renames;
 use crate::{HistoryEvent, LaneId, history};
 use serde::Deserialize;
 use serde_json::json;
 
 /// By the index on the rows that tell of it: see schema.sql.
 const NEWEST: &str = "SELECT event, body FROM history
-    WHERE event IN ('taken up', 'reconciled')
+    WHERE event IN ('taken up', 'reconciled') AND seq > ?3 AND seq < ?4
     AND CAST(json_extract(body, '$.chain') AS BIGINT) = ?1 AND json_extract(body, '$.signer') = ?2
     ORDER BY seq DESC LIMIT 1";
 
@@ -57,16 +58,25 @@ pub(crate) fn reconciled(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlRe
     history::append(conn, at_ms, HistoryEvent::Reconciled, &body)
 }
 
+/// Reads the newest row that tells of the lane, whatever its chain was called then.
+fn newest_row(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<(String, String)>> {
+    let (signer, mut select) = (format!("{:#x}", lane.signer), conn.prepare_cached(NEWEST)?);
+    for id in Renames::read(conn)?.ids_of(lane.chain) {
+        let of = params![id.chain, signer, id.after, id.before];
+        let newest = select.query_row(of, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        if newest.is_some() {
+            return Ok(newest);
+        }
+    }
+    Ok(None)
+}
+
 fn not_reconciled_since(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<LeftJournal>> {
     #[derive(Deserialize)]
     struct TakenUp {
         left: LeftJournal,
     }
-    let of = params![lane.chain.0, format!("{:#x}", lane.signer)];
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let newest: Option<(String, String)> =
-        conn.prepare_cached(NEWEST)?.query_row(of, read).optional()?;
-    let Some((event, body)) = newest else { return Ok(None) };
+    let Some((event, body)) = newest_row(conn, lane)? else { return Ok(None) };
     if event != HistoryEvent::TakenUp.word() {
         return Ok(None);
     }

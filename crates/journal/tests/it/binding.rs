@@ -160,3 +160,32 @@ async fn a_negative_number_is_an_error_and_never_zero() {
     book.journal.write(move |conn: &dyn Database| run(conn, spoil)).await.unwrap();
     assert!(book.journal.lane(lane()).take_up().await.is_err());
 }
+
+#[tokio::test]
+async fn an_imported_charge_without_a_period_meets_every_period_until_its_guard_is_over() {
+    let book = Book::new().await;
+    accept(&book, &without_periods()).await.unwrap();
+    let slot = book.accept(&[guarded(1)]).await.unwrap();
+    book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged])).await;
+    accept(&book, &binding()).await.unwrap();
+    let book = book.restart();
+    assert_eq!(book.claims(item(1, 11)).await.len(), 1, "the journal that charged it");
+    let text = book.journal.export_claims().await.unwrap().text;
+    let other = Book::new().await;
+    let (by, why) = ("operator".to_owned(), "moved".to_owned());
+    other.journal.import_claims(text, by, why).await.unwrap();
+    let other = other.restart();
+    assert_eq!(other.claims(item(1, 11)).await.len(), 1, "the journal that took it over");
+}
+
+#[tokio::test]
+async fn a_guard_replaces_periods_only_when_what_is_unproven_is_as_old_as_a_guard() {
+    let book = Book::new().await;
+    let slot = book.accept(&[item(1, 11)]).await.unwrap();
+    let now_s = u64::try_from(book.journal.now_ms()).unwrap() / 1000;
+    let mut used_up = end(&slot, BatchState::Charged, vec![ItemOutcome::Charged]);
+    used_up.verdict = Verdict::UsedUp(BlockRef { time: now_s - 60, ..BLOCK });
+    book.settle(used_up).await;
+    let refused = accept(&book, &without_periods()).await.unwrap_err();
+    assert!(matches!(refused, NotAccepted::TooSoon { .. }), "{refused}");
+}

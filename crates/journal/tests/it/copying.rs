@@ -175,9 +175,9 @@ fn plan(directory: &Path, keep: usize) -> BackupPlan {
 /// The one backup in a directory, once there is one.
 async fn kept(directory: &Path) -> PathBuf {
     loop {
-        match copies::the_copy(directory) {
-            Ok(path) => return path,
-            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        match names(directory).first() {
+            Some(name) => return directory.join(name),
+            None => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     }
 }
@@ -214,8 +214,8 @@ async fn a_regular_backup_takes_the_place_of_a_lost_journal_and_counts_as_an_old
 
     let room = Room::new();
     let config = config(&room);
-    let restore =
-        |kept: &[HistoryHead]| copies::restore(&config, second.path(), kept, &mut |_, _| {});
+    let made = kept(second.path()).await;
+    let restore = |kept: &[HistoryHead]| copies::restore(&config, &made, kept, &mut |_, _| {});
     let other = HistoryHead { row: 1, digest: "0".repeat(64) };
     let told = restore(&[other]).unwrap_err();
     assert!(matches!(told, NotCopied::Faulty(_)), "{told:?}");
@@ -231,6 +231,45 @@ async fn a_regular_backup_takes_the_place_of_a_lost_journal_and_counts_as_an_old
     assert!(journal.found().is_old_copy());
     let taken = take(&journal, proposal(&[item(1, 3)])).await;
     assert!(matches!(taken, Err(AcceptError::Claimed)), "{taken:?}");
+}
+
+/// A directory is only listed, with one backup in it or more, by the Signer's names or a person's.
+#[tokio::test]
+async fn of_a_directory_every_journal_is_listed_and_none_is_put_in_place() {
+    let book = Book::in_a_file().await;
+    assert!(book.takes(item(1, 1)).await);
+    let second = tempfile::tempdir().unwrap();
+    let path = |name: &str| second.path().join(name);
+    std::fs::write(path("notes.txt"), "mine").unwrap();
+    std::fs::write(path("monday.sqlite.part"), b"SQLite format 3\0").unwrap();
+    std::fs::write(path("photos.sqlite"), b"SQLite format 3\0 of another program").unwrap();
+    let listed = || match copies::the_copy(second.path()) {
+        Err(NotCopied::Listed { seen, .. }) => seen.into_iter().map(|copy| copy.path).collect(),
+        Err(NotCopied::None(_)) => vec![],
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(listed(), [""; 0].map(PathBuf::from));
+    backed_up(&book, &path("monday.sqlite")).unwrap();
+    assert_eq!(listed(), [path("monday.sqlite")]);
+    assert!(book.takes(item(2, 2)).await);
+    backed_up(&book, &path("journal-late.sqlite")).unwrap();
+    std::fs::write(path("journal-broken.sqlite"), "no journal").unwrap();
+    let all = ["journal-late.sqlite", "monday.sqlite", "journal-broken.sqlite"].map(path);
+    assert_eq!(listed(), all);
+    let room = Room::new();
+    let restored = copies::restore(&config(&room), second.path(), &[], &mut |_, _| {});
+    assert!(matches!(restored, Err(NotCopied::Listed { .. })), "{restored:?}");
+    assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 0);
+}
+
+/// The message names the file that was asked for.
+#[tokio::test]
+async fn a_copy_goes_nowhere_without_its_directory() {
+    let book = Book::in_a_file().await;
+    let to = book.room.path().join("no/such/monday.sqlite");
+    let told = backed_up(&book, &to).unwrap_err().to_string();
+    assert!(told.contains("monday.sqlite cannot be made: there is no directory"), "{told}");
+    assert!(!told.contains(".part"), "{told}");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ fn the_first_journal_makes_its_directory_and_no_other_one() {
     let room = Room::new();
     let mut config = config(&room);
     config.path = room.path().join("data/of/mine/journal.sqlite");
-    assert!(matches!(Journal::open(&config), Err(OpenError::Missing(_))));
+    assert!(matches!(Journal::open(&config), Err(OpenError::NoDirectory { .. })));
     config.mark_path = Some(room.path().join("no/such/disk/journal.mark"));
     assert!(matches!(Journal::create(&config), Err(OpenError::NoPlaceForMark(_))));
     assert!(!room.path().join("data").exists(), "a disk is mounted and never made");
@@ -35,6 +35,20 @@ fn the_first_journal_makes_its_directory_and_no_other_one() {
     Journal::create(&config).unwrap();
     assert_eq!(mode(&room.path().join("data/of/mine")), 0o700);
     drop(Journal::open(&config).unwrap());
+}
+
+#[test]
+fn where_a_mark_tells_of_a_journal_that_is_gone_none_is_made() {
+    let room = Room::new();
+    let config = config(&room);
+    Journal::create(&config).unwrap();
+    std::fs::remove_file(&config.path).unwrap();
+    let refused = Journal::create(&config).unwrap_err();
+    let OpenError::MarkLeft { path, mark } = &refused else { panic!("{refused:?}") };
+    assert_eq!((path, mark), (&config.path, &beside(&config.path, ".mark")));
+    assert!(!config.path.exists());
+    std::fs::remove_file(mark).unwrap();
+    Journal::create(&config).unwrap();
 }
 
 #[tokio::test]
@@ -302,7 +316,7 @@ async fn a_start_does_not_read_the_history_from_end_to_end() {
     let book = Book::in_a_file().await;
     let plan = book.journal.read(|conn| {
         let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {}", testing::learnt()))?;
-        let steps = plan.query_map(rusqlite::params![CHAIN.0, "0x"], |row| row.get::<String>(3))?;
+        let steps = plan.query_map(rusqlite::params![CHAIN.0, "0x", 0, i64::MAX], |row| row.get::<String>(3))?;
         steps.collect::<SqlResult<Vec<String>>>()
     });
     let plan = plan.await.unwrap().join("; ");
