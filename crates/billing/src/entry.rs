@@ -1,6 +1,8 @@
 //! One element of a request, as the caller wrote it: a statement, never an order.
 
-use super::{FailCode, Fields, Ineligible, PlanId, Refused, Spelling, SubscribeId, UserHash};
+use super::{
+    FailCode, Fields, Ineligible, PlanId, Refused, Scalar, Spelling, SubscribeId, UserHash,
+};
 use alloy::primitives::U256;
 use std::sync::Arc;
 
@@ -42,21 +44,9 @@ impl Entry {
             }
         }
         let mut bad = Vec::new();
-        let mut read = |field: &str| {
-            let value = fields.get(field);
-            if value.is_none() {
-                bad.push(BadField { field: field.to_owned(), problem: Ineligible::Missing });
-            }
-            value
-        };
-        let (subscribe, plan, user) = (read("subscribeId"), read("planId"), read("userHash"));
-        let mut keep = |field: &str, problem| {
-            bad.push(BadField { field: field.to_owned(), problem });
-        };
-        let subscribe =
-            subscribe.and_then(|v| v.to_int64().map_err(|e| keep("subscribeId", e)).ok());
-        let plan = plan.and_then(|v| v.to_int64().map_err(|e| keep("planId", e)).ok());
-        let hash = user.and_then(|v| v.to_hash().map_err(|e| keep("userHash", e)).ok());
+        let subscribe = field(&fields, "subscribeId", Scalar::to_int64, &mut bad);
+        let plan = field(&fields, "planId", Scalar::to_int64, &mut bad);
+        let hash = field(&fields, "userHash", Scalar::to_hash, &mut bad);
         let (Some(subscribe), Some(plan), Some(hash), Some(spelling)) =
             (subscribe, plan, hash, Spelling::read(&fields))
         else {
@@ -79,4 +69,15 @@ impl Entry {
         let refused = Refused::new(self.subscribe, self.plan, self.user, spelling, code);
         Refused { amount: self.amount, ..refused }
     }
+}
+
+/// Reads a field that an entry must have; if it is missing or wrong, that is added to `bad`.
+fn field<T>(
+    fields: &Fields,
+    name: &str,
+    read: impl Fn(&Scalar) -> Result<T, Ineligible>,
+    bad: &mut Vec<BadField>,
+) -> Option<T> {
+    let value = fields.get(name).ok_or(Ineligible::Missing).and_then(read);
+    value.map_err(|problem| bad.push(BadField { field: name.to_owned(), problem })).ok()
 }

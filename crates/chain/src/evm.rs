@@ -65,6 +65,7 @@ use host::clock::Clock;
 use inspect::Inspection;
 use journal::{Durable, Past};
 use nonces::Nonces;
+use proven_nonce::ProvenNonces;
 use reads::Reads;
 use simulation::Simulation;
 use spending::Spending;
@@ -141,7 +142,8 @@ impl EvmChain {
     fn of(account: Arc<SigningAccount>, parts: EvmParts) -> Self {
         let EvmParts { fleet, final_chain, config } = parts;
         let access = Access { account: Arc::clone(&account), fleet, config, final_chain };
-        let head = Arc::new(HeadWatch::of(access.clone()));
+        let nonces = Arc::new(ProvenNonces::of(access.clone()));
+        let head = Arc::new(HeadWatch::of(access.clone(), Arc::clone(&nonces)));
         let disputes = Arc::new(Disputes::default());
         let base = ChainBase {
             account,
@@ -164,7 +166,7 @@ impl EvmChain {
             spending: Arc::clone(&spending),
             simulation: Arc::clone(&simulation),
         };
-        let fates = Arc::new(Fates::of(access.clone(), disputes));
+        let fates = Arc::new(Fates::of(access.clone(), disputes, nonces));
         let history = History {
             head: Arc::clone(&head),
             nonces: Nonces { access: access.clone() },

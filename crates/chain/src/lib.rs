@@ -52,7 +52,7 @@ use billing::{
     Admitted, Attempt, AttemptKind, Charge, Checked, Family, NodeRejection, NonceView,
     PlatformChainId, Sighting, SigningHalt, Slot,
 };
-use contract::Looked;
+use contract::{Looked, Profile};
 use journal::{Durable, Past, Sealed};
 use policy::Meant;
 use std::fmt;
@@ -143,7 +143,23 @@ pub struct Estimate {
     pub charges: usize,
 }
 
+/// Checks that calldata of so many charges has at most `most` bytes: no node takes more.
+fn check_length(calldata: &[u8], charges: usize, most: usize) -> Result<(), ChainError> {
+    if calldata.len() <= most {
+        return Ok(());
+    }
+    let fits = charges.saturating_mul(most).checked_div(calldata.len());
+    Err(ChainError::BatchTooLarge { max: fits.unwrap_or(0) })
+}
+
 impl Estimate {
+    /// Returns true if the estimate holds for `charges` of its charges. A contract that reports each charge does no more
+    /// for some of a batch than for all of it; one that reverts as a whole has to be seen to pass with exactly these.
+    fn holds_for(&self, charges: usize, profile: &Profile) -> bool {
+        let fewer = profile.per_item() && charges < self.charges;
+        self.used > 0 && (charges == self.charges || fewer)
+    }
+
     /// Returns the estimate for one such charge alone: its share at least, and the whole call at most; in between,
     /// as much as `usual`, since the fixed cost of a call is not known.
     fn alone(&self, usual: &Self) -> Self {

@@ -248,23 +248,17 @@ pub(super) fn rpc_url() -> Expected<RpcUrl> {
 
 /// An EVM address other than zero. With capitals in it, the checksum of EIP-55 must be right.
 pub(super) fn address() -> Expected<Address> {
-    Expected::of_text("an address: 0x and 40 hexadecimal digits", |text| {
-        let digits = text.strip_prefix("0x").ok_or("does not start with 0x")?;
-        let address: Address = digits.parse().map_err(|_| "is not an address")?;
-        let mixed = digits.contains(|c: char| c.is_ascii_uppercase())
-            && digits.contains(|c: char| c.is_ascii_lowercase());
-        if mixed && address.to_checksum(None) != text {
-            return Err("the checksum is wrong (EIP-55): copy the address again");
-        }
-        if address.is_zero() { Err("is the zero address") } else { Ok(address) }
-    })
+    address_of(Family::Evm, "an address: 0x and 40 hexadecimal digits")
 }
 
 /// A TRON address other than zero, in any of its spellings.
 pub(super) fn tron_address() -> Expected<Address> {
-    let expects = "a TRON address: T…, or 41 and 40 hexadecimal digits";
-    Expected::of_text(expects, |text| {
-        let address = parse_address(Family::Tvm, text).map_err(|why| why.to_string())?;
+    address_of(Family::Tvm, "a TRON address: T…, or 41 and 40 hexadecimal digits")
+}
+
+fn address_of(family: Family, expects: &str) -> Expected<Address> {
+    Expected::of_text(expects, move |text| {
+        let address = parse_address(family, text).map_err(|why| why.to_string())?;
         if address.is_zero() { Err("is the zero address".to_owned()) } else { Ok(address) }
     })
 }

@@ -17,6 +17,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 const CHAIN_ID: &str = "eth_chainId";
 
@@ -130,6 +131,23 @@ pub struct UnusableUrl {
     pub problem: Undialable,
 }
 
+/// The endpoints at `urls`, which stand in the configuration under `key`.
+fn members(
+    dial: &dyn Dial,
+    key: &str,
+    urls: &[RpcUrl],
+    timeout: Duration,
+    member: fn(&RpcUrl, JsonRpc) -> Member<JsonRpc>,
+) -> Result<Vec<Member<JsonRpc>>, UnusableUrl> {
+    let dialled = urls.iter().enumerate().map(|(at, url)| {
+        let client = JsonRpc::new(dial, Target { url, key: None, timeout });
+        let client =
+            client.map_err(|problem| UnusableUrl { key: format!("{key}[{at}]"), problem });
+        Ok(member(url, client?))
+    });
+    dialled.collect()
+}
+
 impl Fleet<JsonRpc> {
     /// A fleet of the nodes at `rpc`, which are asked, and at `send_only`, which are not.
     pub fn dial(
@@ -138,18 +156,9 @@ impl Fleet<JsonRpc> {
         send_only: &[RpcUrl],
         rules: FleetRules,
     ) -> Result<Self, UnusableUrl> {
-        let client = |key: String, url| {
-            let target = Target { url, key: None, timeout: rules.timeout };
-            JsonRpc::new(dial, target).map_err(|problem| UnusableUrl { key, problem })
-        };
-        let asked = (0..).zip(rpc).map(|(at, url): (usize, _)| {
-            Ok(Member::asked(url, client(format!("rpc[{at}]"), url)?))
-        });
-        let sent = (0..).zip(send_only).map(|(at, url): (usize, _)| {
-            Ok(Member::sent_to(url, client(format!("send_only[{at}]"), url)?))
-        });
-        let members: Result<Vec<_>, _> = asked.chain(sent).collect();
-        Ok(Self::of(members?, rules))
+        let asked = members(dial, "rpc", rpc, rules.timeout, Member::asked)?;
+        let sent = members(dial, "send_only", send_only, rules.timeout, Member::sent_to)?;
+        Ok(Self::of(asked.into_iter().chain(sent).collect(), rules))
     }
 
     /// A fleet of endpoints that are asked for final blocks alone.
@@ -158,14 +167,7 @@ impl Fleet<JsonRpc> {
         urls: &[RpcUrl],
         rules: FleetRules,
     ) -> Result<Self, UnusableUrl> {
-        let asked = (0..).zip(urls).map(|(at, url): (usize, _)| {
-            let target = Target { url, key: None, timeout: rules.timeout };
-            let key = format!("witness_rpc[{at}]");
-            let client = JsonRpc::new(dial, target);
-            Ok(Member::asked(url, client.map_err(|problem| UnusableUrl { key, problem })?))
-        });
-        let members: Result<Vec<_>, _> = asked.collect();
-        Ok(Self::of(members?, rules))
+        Ok(Self::of(members(dial, "witness_rpc", urls, rules.timeout, Member::asked)?, rules))
     }
 }
 

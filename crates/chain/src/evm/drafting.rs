@@ -11,7 +11,7 @@ use super::head_watch::HeadWatch;
 use super::simulation::Simulation;
 use super::spending::Spending;
 use super::wire::Wire;
-use crate::{CallFault, ChainError, Estimate, Payer};
+use crate::{CallFault, ChainError, Estimate, Payer, check_length};
 use alloy::primitives::{Address, Bytes, TxKind, U256};
 use billing::{Attempt, AttemptKind, Charge, Slot};
 use contract::Profile;
@@ -54,15 +54,8 @@ impl Drafting {
         self.head.timely(&head)?;
         let calldata = self.access.calldata(head.view.head_time, good);
         let calldata = calldata.map_err(|bad| ChainError::CallFails(bad.into()))?;
-        if calldata.len() > MAX_CALLDATA {
-            let fits = good.len().saturating_mul(MAX_CALLDATA).checked_div(calldata.len());
-            return Err(ChainError::BatchTooLarge { max: fits.unwrap_or(0) });
-        }
-        // A contract that reports per item does no more for some of a batch than for all of it. One
-        // that reverts as a whole has to be seen to pass with exactly these.
-        let fewer = account.profile.per_item() && good.len() < estimate.charges;
-        let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
-        let estimate = if holds {
+        check_length(&calldata, good.len(), MAX_CALLDATA)?;
+        let estimate = if estimate.holds_for(good.len(), &account.profile) {
             estimate.clone()
         } else {
             self.simulation.measure(Arc::clone(&head), good).await?

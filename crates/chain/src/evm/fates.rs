@@ -3,6 +3,7 @@
 use super::access::Access;
 use super::head::EvmHead;
 use super::outcomes::OutcomeReader;
+use super::proven_nonce::ProvenNonces;
 use super::testimony::{TestimonyReader, testimonies};
 use crate::disputes::Disputes;
 use crate::{ChainError, ProofMode, Unanswered};
@@ -56,13 +57,14 @@ pub(super) struct Fates {
     testimonies: TestimonyReader,
     landed: Mutex<LandedIn>,
     disputes: Arc<Disputes>,
+    nonces: Arc<ProvenNonces>,
 }
 
 impl Fates {
     /// Nothing was asked yet.
-    pub(super) fn of(access: Access, disputes: Arc<Disputes>) -> Self {
+    pub(super) fn of(access: Access, disputes: Arc<Disputes>, nonces: Arc<ProvenNonces>) -> Self {
         let testimonies = TestimonyReader::of(access.clone());
-        Self { access, testimonies, landed: Mutex::default(), disputes }
+        Self { access, testimonies, landed: Mutex::default(), disputes, nonces }
     }
 
     /// Returns how the last record that decided something was judged.
@@ -140,6 +142,9 @@ impl Fates {
     /// Concludes, and remembers the nodes that lied.
     fn judged(&self, place: &WatchedNonce, said: &[(NodeId, EvmTestimony)]) -> NonceFate {
         let EvmConclusion { mut fate, liars, disputing } = self.concluded(place, said);
+        if matches!(fate, NonceFate::UsedUp(_)) && !self.may_be_used_up(place.position) {
+            fate = NonceFate::Unrecorded;
+        }
         if let NonceFate::Ours(taker) | NonceFate::Foreign(taker) = &mut fate {
             let told: Vec<&EvmTestimony> = said.iter().map(|(_, testimony)| testimony).collect();
             let limit = place.limits.get(&taker.hash).copied();
@@ -156,6 +161,13 @@ impl Fates {
             self.disputes.ended(place.position);
         }
         fate
+    }
+
+    /// Returns true if the word of nodes, or a proof, shows that the nonce is used for good. Where others than the nodes
+    /// bear out final blocks, nodes together could still name a true block and hold back a transaction whose nonce is
+    /// free: there only the account's own proof counts.
+    fn may_be_used_up(&self, nonce: u64) -> bool {
+        !self.access.final_chain.has_others() || self.nonces.used(nonce)
     }
 
     fn dispute(&self, position: u64, disputing: &[NodeId]) {

@@ -11,6 +11,7 @@ use ::node::{NodeId, NonceSeen, reached_by, refuted};
 use config::Finality;
 use evm_node as node;
 use futures_util::future::join_all;
+use std::sync::Arc;
 use tracing::warn;
 
 /// The account's nonce that is final.
@@ -25,15 +26,14 @@ pub(super) struct FinalNonce {
 pub(super) struct FinalState {
     access: Access,
     nonces: Nonces,
-    proven: ProvenNonces,
+    proven: Arc<ProvenNonces>,
     milestones: MilestoneCounts,
 }
 
 impl FinalState {
     /// Nothing was asked yet.
-    pub(super) fn of(access: Access) -> Self {
+    pub(super) fn of(access: Access, proven: Arc<ProvenNonces>) -> Self {
         let nonces = Nonces { access: access.clone() };
-        let proven = ProvenNonces::of(access.clone());
         Self { nonces, proven, milestones: MilestoneCounts::of(access.clone()), access }
     }
 

@@ -5,6 +5,7 @@ use super::access::Access;
 use super::finality::{FinalNonce, FinalState};
 use super::head::{EvmHead, together};
 use super::node_look::{EvmLook, NodeLooks};
+use super::proven_nonce::ProvenNonces;
 use crate::confirm::OPINIONS;
 use crate::head::{HeadLook as _, KeptHead, told_by_fit};
 use crate::{ChainError, ClockGap, HeadExtent, HeadView, Unready};
@@ -32,8 +33,9 @@ pub(super) struct HeadWatch {
 
 impl HeadWatch {
     /// Nothing was looked at yet.
-    pub(super) fn of(access: Access) -> Self {
-        let (looks, final_state) = (NodeLooks::of(access.clone()), FinalState::of(access.clone()));
+    pub(super) fn of(access: Access, nonces: Arc<ProvenNonces>) -> Self {
+        let looks = NodeLooks::of(access.clone());
+        let final_state = FinalState::of(access.clone(), nonces);
         Self { access, looks, final_state, head: KeptHead::unseen() }
     }
 

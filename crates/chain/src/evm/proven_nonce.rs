@@ -29,8 +29,8 @@ pub(super) struct ProvenNonces {
 struct Memory {
     /// When no node gave a proof.
     failed: Option<Instant>,
-    /// True once an account was proven: before, the chain may have accounts of another form, and nobody is a liar.
-    form_is_known: bool,
+    /// The highest nonce that was proven. None: the chain may have accounts of another form, and nobody is a liar.
+    highest: Option<u64>,
 }
 
 impl ProvenNonces {
@@ -54,10 +54,15 @@ impl ProvenNonces {
         let proven = self.proven_at(block).await;
         let mut memory = self.memory.lock();
         match proven {
-            Some(_) => memory.form_is_known = true,
+            Some(nonce) => memory.highest = memory.highest.max(Some(nonce)),
             None => memory.failed = Some(Instant::now()),
         }
         proven
+    }
+
+    /// Returns true if a final block is proven to have used the nonce.
+    pub(super) fn used(&self, nonce: u64) -> bool {
+        self.memory.lock().highest.is_some_and(|highest| highest > nonce)
     }
 
     /// Returns the nonce that the first node proves in the state of the block.
@@ -68,7 +73,7 @@ impl ProvenNonces {
         for id in fleet.fit() {
             match self.told_by(id, me, block.number).await.map(|told| told.prove(me, state)) {
                 Some(Ok(account)) => return Some(account.nonce),
-                Some(Err(Unproven::False(lie))) if self.memory.lock().form_is_known => {
+                Some(Err(Unproven::False(lie))) if self.memory.lock().highest.is_some() => {
                     fleet.caught_lying(id, &lie.to_string());
                 }
                 // The node holds another block of that height, or a state that is no such trie.

@@ -12,7 +12,7 @@ use super::simulation::Simulation;
 use super::spending::Spending;
 use super::throttle::Throttle;
 use crate::simulation::CallFailure;
-use crate::{CallFault, ChainError, Estimate, Standstill, Unanswered};
+use crate::{CallFault, ChainError, Estimate, Standstill, Unanswered, check_length};
 use alloy::primitives::Address;
 use billing::{Attempt, AttemptKind, Charge, Opinion, Slot};
 use contract::Profile;
@@ -56,15 +56,9 @@ impl Drafting {
         head.timely(self.access.now_ms())?;
         let data = self.access.calldata(head.view.head_time, good);
         let data = data.map_err(|bad| ChainError::CallFails(bad.into()))?;
-        if data.len() > MAX_CALLDATA {
-            let fits = good.len().saturating_mul(MAX_CALLDATA).checked_div(data.len());
-            return Err(ChainError::BatchTooLarge { max: fits.unwrap_or(0) });
-        }
-        // As on EVM: a contract that reports per item does no more for some of a batch than for all
-        // of it. One that reverts as a whole has to be seen to pass with exactly these.
+        check_length(&data, good.len(), MAX_CALLDATA)?;
         let account = &self.access.account;
-        let fewer = account.profile.per_item() && good.len() < estimate.charges;
-        let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
+        let holds = estimate.holds_for(good.len(), &account.profile);
         let estimate = if holds { estimate.clone() } else { self.simulation.measure(good).await? };
         let profile = Arc::clone(&account.profile);
         let call = ContractCall { to: self.access.contract(), data, profile, instead: None };
