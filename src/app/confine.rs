@@ -1,6 +1,7 @@
 //! Takes from the Signer what it never needs, before it has a second thread: files that it writes are beneath its
-//! journal, it listens on its own ports, runs no other program, and makes none of the system calls by which one
-//! process gets at another or at the machine.
+//! journal, it listens on its own ports, and makes none of the system calls by which one process gets at another or at
+//! the machine. Until the process that holds the keys is started it runs this program and, through the loader, any file
+//! that the loader takes; afterwards it runs none (`keys::SplitKeys`).
 //!
 //! Reading stays as the modes of files have it: the files that the configuration names may be anywhere. The needs of a
 //! PKCS#11 library are not known, so with such a library nothing is taken.
@@ -36,7 +37,7 @@ mod linux {
     /// The newest rights of Landlock that are asked for; an older kernel gives those that it has.
     const NEWEST: ABI = ABI::V4;
 
-    /// Paths of the programs that may be run: this one, and its loader.
+    /// Paths of the programs that may be run: this one, and its loader, which runs whatever file it is told to.
     const PROGRAMS: [&str; 5] = ["/proc/self/exe", "/lib", "/lib64", "/usr/lib", "/usr/lib64"];
 
     /// Paths written to beside the Signer's own files. `SQLite` sorts in the second and third.
@@ -153,7 +154,8 @@ mod linux {
         if !starts_programs {
             never.extend([libc::SYS_execve, libc::SYS_execveat]);
         }
-        // Memory that was written is never run.
+        // Memory is never to be written and run at once, nor run after it was made without. A file that was written may
+        // still be mapped to be run: libraries of the system's are loaded so.
         CallFilter::refusing(&never)?
             .and_memory(libc::SYS_mmap, write | exec, write | exec)?
             .and_memory(libc::SYS_mprotect, exec, exec)?

@@ -120,7 +120,7 @@ impl Profile {
 
 impl BillingCall {
     /// The arguments of `calldata`, if they are exactly what [`Self::calldata`] writes for them.
-    fn read_args(&self, calldata: &[u8]) -> Result<Vec<DynSolValue>, Undecodable> {
+    pub(super) fn read_args(&self, calldata: &[u8]) -> Result<Vec<DynSolValue>, Undecodable> {
         let words = calldata.strip_prefix(self.selector.as_slice()).ok_or(Undecodable::Selector)?;
         let types = DynSolType::Tuple(self.args.iter().map(Arg::raw).collect());
         let raw = types.abi_decode_params(words).map_err(|_| Undecodable::Layout)?;
@@ -179,7 +179,10 @@ fn tuple(value: DynSolValue, length: usize) -> Option<Vec<DynSolValue>> {
 
 impl Arg {
     /// Every value in what was decoded for it, with what it is for.
-    fn each_slot<'v>(&'v self, value: &'v DynSolValue) -> Vec<(&'v ArgSlot, &'v DynSolValue)> {
+    pub(super) fn each_slot<'v>(
+        &'v self,
+        value: &'v DynSolValue,
+    ) -> Vec<(&'v ArgSlot, &'v DynSolValue)> {
         let row = |slots: &'v [ArgSlot], row: &'v DynSolValue| {
             slots.iter().zip(row.as_tuple().unwrap_or_default())
         };

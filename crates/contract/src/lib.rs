@@ -3,6 +3,7 @@
 mod abi;
 mod call;
 mod coerce;
+mod compare;
 mod decode;
 mod events;
 mod final_tx;
@@ -12,6 +13,7 @@ mod reasons;
 mod terms;
 mod written;
 
+pub use compare::MovedDeadline;
 pub use final_tx::FinalTx;
 pub use lookup::Looked;
 

@@ -1,5 +1,6 @@
 //! Three contracts that the tests speak to: rows with a lookup, plain arrays, one at a time.
 
+mod compare;
 mod decode;
 mod faults;
 mod meaning;

@@ -43,6 +43,19 @@ fn harden_linux() -> Result<(), HardenError> {
     Ok(())
 }
 
+/// Refuses every thread of this process to run a program, for good. Otherwise tells what is missing.
+#[cfg(target_os = "linux")]
+pub fn refuse_programs() -> Result<(), String> {
+    let refused = CallFilter::refusing(&[libc::SYS_execve, libc::SYS_execveat]);
+    refused.and_then(CallFilter::limit_process).map_err(|why| format!("seccomp: {why}"))
+}
+
+/// Tells that there is nothing of the kind here.
+#[cfg(not(target_os = "linux"))]
+pub fn refuse_programs() -> Result<(), String> {
+    Err("this is not Linux".to_owned())
+}
+
 #[cfg(target_os = "linux")]
 pub use calls::CallFilter;
 
@@ -137,5 +150,34 @@ mod tests {
         assert_eq!(dumpable, rustix::process::DumpableBehavior::NotDumpable);
         assert!(rustix::thread::no_new_privs().unwrap());
         std::thread::spawn(|| assert!(rustix::thread::no_new_privs().unwrap())).join().unwrap();
+    }
+
+    #[test]
+    fn no_thread_runs_a_program_once_programs_are_refused() {
+        // It cannot be undone.
+        crate::testing::run_alone("confinement::tests::without_programs", |_| {}).unwrap();
+    }
+
+    #[test]
+    #[ignore = "run by the test above, in a process of its own"]
+    fn without_programs() {
+        use std::io::ErrorKind;
+        use std::process::Command;
+        use std::sync::mpsc;
+        let run = |program: &str| Command::new(program).arg("--help").output().map(drop);
+        run("/proc/self/exe").unwrap();
+        let ((tell, told), (begin, begun)) = (mpsc::channel::<()>(), mpsc::channel::<()>());
+        let other = std::thread::spawn(move || {
+            begin.send(()).unwrap();
+            told.recv().unwrap();
+            run("/proc/self/exe").unwrap_err().kind()
+        });
+        begun.recv().unwrap();
+        refuse_programs().unwrap();
+        tell.send(()).unwrap();
+        assert_eq!(other.join().unwrap(), ErrorKind::PermissionDenied, "a thread from before");
+        let run = |program: &str| Command::new(program).spawn().map(drop).unwrap_err().kind();
+        assert_eq!(run("/bin/true"), ErrorKind::PermissionDenied);
+        assert_eq!(run("/proc/self/exe"), ErrorKind::PermissionDenied);
     }
 }

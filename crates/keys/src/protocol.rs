@@ -37,9 +37,9 @@ pub enum KeyQuestion {
     /// Sign another attempt of a batch.
     #[prost(message, tag = "4")]
     Again(SignAgain),
-    /// Sign a transaction that does nothing: its bytes.
-    #[prost(bytes, tag = "5")]
-    Cancel(Vec<u8>),
+    /// Sign a transaction that does nothing, in the place of a batch.
+    #[prost(message, tag = "5")]
+    Cancel(SignAgain),
     /// Know these profiles as well, before anything is signed. Not answered.
     #[prost(message, tag = "6")]
     Remember(Profiles),
@@ -56,7 +56,7 @@ pub struct SignBill {
     charges: Vec<WireCharge>,
 }
 
-/// Another attempt.
+/// Another attempt, or the cancel of a batch.
 #[derive(Clone, PartialEq, Message)]
 pub struct SignAgain {
     /// The bytes that the signature is to commit to.
@@ -163,15 +163,14 @@ pub enum OpenedAs {
 }
 
 impl KeyQuestion {
-    /// Builds the question about these bytes; none if they are another attempt of a batch and its earlier attempt
-    /// is missing.
+    /// Builds the question about these bytes; none if they are another attempt of a batch, or cancel it, and its
+    /// earlier attempt is missing.
     pub fn of(bytes: &[u8], meant: &Meant<'_>) -> Option<Self> {
         let bytes = bytes.to_vec();
+        let again = |bytes| Some(SignAgain { bytes, earlier: meant.earlier?.to_vec() });
         Some(match (meant.kind, meant.tokens) {
-            (AttemptKind::Cancel, _) => Self::Cancel(bytes),
-            (AttemptKind::Bill, None) => {
-                Self::Again(SignAgain { bytes, earlier: meant.earlier?.to_vec() })
-            }
+            (AttemptKind::Cancel, _) => Self::Cancel(again(bytes)?),
+            (AttemptKind::Bill, None) => Self::Again(again(bytes)?),
             (AttemptKind::Bill, Some(tokens)) => {
                 let charges = meant.items.iter().zip(tokens);
                 let charges = charges.map(|(item, token)| WireCharge::of(item, *token)).collect();

@@ -76,6 +76,7 @@ impl SplitKeys {
             Some(path) => self.reach(path).await?,
             None => self.start().await?,
         };
+        refuse_programs(config);
         let mut from = BufReader::new(&mut socket);
         let told = timeout(OPENING, next_message::<Manifest>(&mut from)).await;
         let told =
@@ -138,6 +139,16 @@ impl SplitKeys {
         let keep = move || keep(command, told, deaths);
         std::thread::Builder::new().name("holds-keys".to_owned()).spawn(keep)?;
         Ok((socket, heard.await.map_err(io::Error::other)??))
+    }
+}
+
+/// Has this process run nothing more: the one program that it starts runs. A library of PKCS#11 may need to.
+fn refuse_programs(config: &Config) {
+    if config.keys.pkcs11.is_none()
+        && let Err(why) = host::confinement::refuse_programs()
+    {
+        let lack = format!("it may run programs ({why})");
+        warn!("the Signer is not confined: {lack}");
     }
 }
 

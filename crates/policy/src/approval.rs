@@ -64,6 +64,8 @@ pub enum Data {
         charges: Result<Vec<Carried>, Undecodable>,
         /// The addresses in it that nobody but entries state, by the names of their arguments.
         addresses: Vec<(String, Address)>,
+        /// The addresses in it that are to be the account that signs.
+        signers: Vec<Address>,
     },
 }
 

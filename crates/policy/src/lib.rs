@@ -273,12 +273,16 @@ impl Policy {
                 );
                 Err(Refusal::of("contract", why))
             }
-            (AttemptKind::Bill, Data::Call { selector, charges, addresses })
+            (AttemptKind::Bill, Data::Call { selector, charges, addresses, signers })
                 if *selector == meant.function
                     && (meant.tokens.is_none() || *selector == self.selector) =>
             {
                 self.check_charges(charges, meant)?;
-                if meant.tokens.is_some() { self.check_addresses(addresses) } else { Ok(()) }
+                if meant.tokens.is_none() {
+                    return Ok(());
+                }
+                self.check_signers(signers)?;
+                self.check_addresses(addresses)
             }
             (AttemptKind::Bill, Data::None | Data::Call { .. }) => {
                 Err(Refusal::of("function", "it does not call the function that charges"))
@@ -311,6 +315,18 @@ impl Policy {
         check_once(meant.items)?;
         let mut rows = charges.iter().zip(meant.items).zip(tokens);
         rows.try_for_each(|((told, item), token)| self.check_charge(told.token, item, *token))
+    }
+
+    /// Checks that a call names no other account than this one as the one that signs.
+    fn check_signers(&self, stated: &[Address]) -> Result<(), Refusal> {
+        match stated.iter().find(|stated| **stated != self.signer) {
+            None => Ok(()),
+            Some(other) => {
+                let why =
+                    format!("its call names {} as the account that signs", self.spell(*other));
+                Err(Refusal::of("signer", why))
+            }
+        }
     }
 
     /// Checks that the addresses that nobody but an entry states are among the allowed ones.

@@ -202,7 +202,7 @@ fn bills(items: &[Item]) -> Intent {
         to: CONTRACT,
         value: U256::ZERO,
         cost: U256::from(1_000),
-        data: Data::Call { addresses: vec![], selector: SELECTOR, charges },
+        data: Data::Call { addresses: vec![], signers: vec![], selector: SELECTOR, charges },
     }
 }
 
@@ -236,7 +236,12 @@ fn told(change: impl FnOnce(&mut Carried)) -> String {
     changed(|intent| {
         let mut charges = vec![carried(&item(1, 100)), carried(&item(2, 9))];
         change(&mut charges[1]);
-        intent.data = Data::Call { addresses: vec![], selector: SELECTOR, charges: Ok(charges) };
+        intent.data = Data::Call {
+            addresses: vec![],
+            signers: vec![],
+            selector: SELECTOR,
+            charges: Ok(charges),
+        };
     })
 }
 
@@ -253,8 +258,18 @@ fn nothing_is_approved_but_the_configured_call_for_what_was_asked() {
     assert_eq!(changed(|intent| intent.cost = U256::from(1_001)), "cost");
     assert_eq!(changed(|intent| intent.data = Data::None), "function");
     let with = |selector, charges| {
-        changed(move |i| i.data = Data::Call { addresses: vec![], selector, charges })
+        changed(move |i| {
+            i.data = Data::Call { addresses: vec![], signers: vec![], selector, charges }
+        })
     };
+    let signers = |stated: Vec<Address>| {
+        changed(|intent| {
+            let Data::Call { signers, .. } = &mut intent.data else { panic!("it is a call") };
+            *signers = stated;
+        })
+    };
+    assert_eq!(signers(vec![SIGNER, SIGNER]), "none");
+    assert_eq!(signers(vec![SIGNER, CONTRACT]), "signer", "not the account that signs");
     let other = Selector::new([1, 2, 3, 5]);
     assert_eq!(with(other, Ok(vec![carried(&item(1, 100)), carried(&item(2, 9))])), "function");
     assert_eq!(with(SELECTOR, Err(Undecodable::Layout)), "function");
@@ -328,7 +343,7 @@ fn another_attempt_calls_the_function_of_its_batch_and_no_other() {
     let (items, old) = ([item(1, 1)], Selector::new([9, 9, 9, 9]));
     let says = |function, called, tokens: Option<&[Address]>| {
         let charges = Ok(items.iter().map(carried).collect());
-        let data = Data::Call { addresses: vec![], selector: called, charges };
+        let data = Data::Call { addresses: vec![], signers: vec![], selector: called, charges };
         approved_as(function, Intent { data, ..bills(&items) }, &items, tokens)
     };
     assert_eq!(says(old, old, None), "none", "the profile has changed since");

@@ -38,5 +38,5 @@ pub fn data(profile: &Profile, input: &[u8]) -> Data {
     let mut selector = Selector::ZERO;
     selector.iter_mut().zip(input).for_each(|(place, byte)| *place = *byte);
     let (charges, addresses) = (profile.carried(input), profile.stated_addresses(input));
-    Data::Call { selector, charges, addresses }
+    Data::Call { selector, charges, addresses, signers: profile.stated_signers(input) }
 }

@@ -1,5 +1,6 @@
 //! The final bytes of an EVM transaction, read again as a node would read them before they are signed.
 
+use super::ceilings::raised;
 use super::context::data;
 use alloy::consensus::{SignableTransaction, Transaction, TxEip1559, TxEnvelope, TxLegacy};
 use alloy::eips::Decodable2718 as _;
@@ -94,21 +95,28 @@ impl EvmPreimage<'_> {
 
     /// Checks that the transaction asks for no more gas, and bids no more for it, than is configured.
     pub fn within(&self, config: &EvmConfig) -> Result<(), Refusal> {
-        let tx = self.read().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
-        if tx.gas_limit() > config.gas_limit_cap {
+        self.gas_within(config)?;
+        self.bids_within(&config.fees)
+    }
+
+    fn gas_within(&self, config: &EvmConfig) -> Result<(), Refusal> {
+        if self.readable()?.gas_limit() > config.gas_limit_cap {
             return Err(Refusal::told("gas_limit_cap", "it asks for more gas than is configured"));
         }
-        self.bids_within(&config.fees)
+        Ok(())
     }
 
     /// The same of the bid alone: another attempt keeps the gas of its batch, whatever is configured since.
     pub fn bids_within(&self, fees: &FeeConfig) -> Result<(), Refusal> {
-        let tx = self.read().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
-        if tx.max_fee_per_gas() > fees.max_fee_per_gas.0 {
+        self.bids_at_most(fees.max_fee_per_gas.0, fees.max_priority_fee_per_gas.0)
+    }
+
+    fn bids_at_most(&self, fee: u128, tip: u128) -> Result<(), Refusal> {
+        let tx = self.readable()?;
+        if tx.max_fee_per_gas() > fee {
             return Err(Refusal::told("max_fee_per_gas", "it bids more than is configured"));
         }
-        let tip = tx.max_priority_fee_per_gas();
-        if tip.is_some_and(|tip| tip > fees.max_priority_fee_per_gas.0) {
+        if tx.max_priority_fee_per_gas().is_some_and(|bid| bid > tip) {
             return Err(Refusal::told(
                 "max_priority_fee_per_gas",
                 "it tips more than is configured",
@@ -116,13 +124,31 @@ impl EvmPreimage<'_> {
         }
         Ok(())
     }
-}
 
-impl Repeating for EvmPreimage<'_> {
-    type Known<'a> = ();
+    /// Checks that the transaction, which does nothing, is in the place of `earlier`, a billing that `signer` has
+    /// signed, and bids at most a step more than is configured, or than `earlier` bids: a billing may have been
+    /// signed before a ceiling was lowered.
+    pub fn cancels(
+        &self,
+        earlier: &[u8],
+        signer: Address,
+        config: &EvmConfig,
+    ) -> Result<(), Refusal> {
+        let told = |why| Refusal::told("cancel", why);
+        let bill = self.in_place_of(earlier, signer).map_err(told)?;
+        // A cancel proves no batch. By one after the other, bids could rise without end.
+        if bill.input().is_empty() {
+            return Err(told("what was signed before bills nothing"));
+        }
+        self.gas_within(config)?;
+        let fee = config.fees.max_fee_per_gas.0.max(bill.max_fee_per_gas());
+        let tip = bill.max_priority_fee_per_gas().unwrap_or_else(|| bill.max_fee_per_gas());
+        let tip = config.fees.max_priority_fee_per_gas.0.max(tip);
+        self.bids_at_most(raised(fee), raised(tip))
+    }
 
-    /// The same call in the same place: only one of the two can land.
-    fn repeats(&self, earlier: &[u8], signer: Address, _known: &()) -> Result<(), &'static str> {
+    /// The transaction that `earlier` is, if `signer` has signed it for the same place: one of the two can land.
+    fn in_place_of(&self, earlier: &[u8], signer: Address) -> Result<TxEnvelope, &'static str> {
         let earlier = TxEnvelope::decode_2718_exact(earlier);
         let earlier = earlier.map_err(|_| "what was to be signed before is no transaction")?;
         let signed_by = earlier.signature().recover_address_from_prehash(&earlier.signature_hash());
@@ -133,6 +159,21 @@ impl Repeating for EvmPreimage<'_> {
         if (new.chain_id(), new.nonce()) != (earlier.chain_id(), earlier.nonce()) {
             return Err("it has another place than what was signed before, so both could land");
         }
+        Ok(earlier)
+    }
+
+    fn readable(&self) -> Result<Box<dyn SignableTransaction<Signature>>, Refusal> {
+        self.read().map_err(|_| Refusal::told("function", "its bytes cannot be read"))
+    }
+}
+
+impl Repeating for EvmPreimage<'_> {
+    type Known<'a> = ();
+
+    /// The same call in the same place: only one of the two can land.
+    fn repeats(&self, earlier: &[u8], signer: Address, _known: &()) -> Result<(), &'static str> {
+        let earlier = self.in_place_of(earlier, signer)?;
+        let new = self.read().map_err(|_| "its bytes cannot be read")?;
         if new.gas_limit() > earlier.gas_limit() {
             return Err("it asks for more gas than what was signed before");
         }

@@ -9,14 +9,16 @@
 use super::ceilings::dearest;
 use super::chain_policy::chain_policy;
 use super::evm_preimage::{EvmPreimage, signed_cost};
-use super::tron_preimage::{KnownCalls, TronPreimage};
+use super::place_counts::{DearestSigned, PlaceCounts};
+use super::tron_preimage::TronPreimage;
+use super::tron_repeat::KnownCalls;
 use alloy::primitives::{Address, Signature, U256};
 use billing::{AttemptKind, Family};
 use config::{ChainConfig, EvmConfig, FamilyConfig};
 use contract::Profile;
 use keys::{DayCeiling, KeyQuestion, LocalKey, NotSigned, Profiles, SignAgain, SignBill};
 use parking_lot::Mutex;
-use policy::{Count, Meant, Policy, Refusal, Unsigned};
+use policy::{Meant, Policy, Refusal, Unsigned};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,18 +37,13 @@ pub struct TransactionJudge {
     gas: Option<Arc<EvmConfig>>,
     ceiling: Arc<DayCeiling>,
     /// The counts for the newest place in the line, on EVM: of all that is signed for one place, one lands.
-    newest: Mutex<Option<PlaceCounts>>,
+    newest: Mutex<PlaceCounts>,
+    /// The dearest other attempt for each place, on EVM.
+    again: DearestSigned,
     /// The most that a deadline may be ahead of the clock.
     ahead: Duration,
     /// By which older batches were signed.
     earlier: Mutex<OlderProfiles>,
-}
-
-/// The counts for one place in the line.
-#[derive(Debug)]
-struct PlaceCounts {
-    nonce: u64,
-    counts: Vec<Count>,
 }
 
 /// The most that a transaction may cost, by the configuration: wei, or sun.
@@ -85,8 +82,9 @@ impl TransactionJudge {
         let policy = chain_policy(chain, &profile, key.address());
         let ahead = chain.family.billing().deadline.saturating_add(chain.family.clock_tolerance());
         let ahead = ahead.saturating_add(MARGIN);
-        let (newest, earlier) = (Mutex::default(), Mutex::default());
-        Self { key, policy, profile, dearest, gas, ceiling, newest, ahead, earlier }
+        let (newest, again, earlier) =
+            (Mutex::default(), DearestSigned::default(), Mutex::default());
+        Self { key, policy, profile, dearest, gas, ceiling, newest, again, ahead, earlier }
     }
 
     /// The account that it signs for.
@@ -103,7 +101,7 @@ impl TransactionJudge {
             }
             KeyQuestion::Bill(bill) => self.bill(bill),
             KeyQuestion::Again(again) => self.again(again),
-            KeyQuestion::Cancel(bytes) => self.cancel(bytes),
+            KeyQuestion::Cancel(cancel) => self.cancel(cancel),
         };
         self.earlier.lock().complete = true;
         Some(signed)
@@ -112,8 +110,8 @@ impl TransactionJudge {
     fn remember(&self, profiles: &Profiles) {
         let mut earlier = self.earlier.lock();
         if !earlier.complete {
-            let read = profiles.texts.iter().filter(|text| **text != **self.profile.written());
-            let read = read.filter_map(|text| Profile::read(text, self.policy.family));
+            let texts = profiles.texts.iter();
+            let read = texts.filter_map(|text| Profile::read(text, self.policy.family));
             earlier.known = read.map(Arc::new).collect();
         }
     }
@@ -133,17 +131,24 @@ impl TransactionJudge {
         self.as_meant(&bill.bytes, &meant)
     }
 
-    fn cancel(&self, bytes: &[u8]) -> Result<Signature, NotSigned> {
+    /// Signs a transaction that does nothing in the place of a billing that this key has signed.
+    fn cancel(&self, SignAgain { bytes, earlier }: &SignAgain) -> Result<Signature, NotSigned> {
+        let none = || Refusal::told("cancel", "no place is to be freed on this chain");
+        let gas = self.gas.as_ref().ok_or_else(none)?;
         let meant = Meant {
             kind: AttemptKind::Cancel,
             contract: self.policy.contract,
             function: self.policy.selector,
             items: &[],
             tokens: None,
-            earlier: None,
+            earlier: Some(earlier),
             cost: self.dearest.cancel,
         };
-        self.as_meant(bytes, &meant)
+        let tx = EvmPreimage { bytes: bytes.clone(), profile: &self.profile };
+        let approved = self.policy.approve(tx, &meant)?;
+        approved.get().cancels(earlier, self.policy.signer, gas)?;
+        self.count_again(approved.get(), earlier)?;
+        Ok(self.key.sign(&approved)?)
     }
 
     fn as_meant(&self, bytes: &[u8], meant: &Meant<'_>) -> Result<Signature, NotSigned> {
@@ -151,8 +156,7 @@ impl TransactionJudge {
         match self.policy.family {
             Family::Evm => {
                 let approved = self.policy.approve(EvmPreimage { bytes, profile }, meant)?;
-                // A cancel may bid more than what it replaces, which is not known here: its cost is held to.
-                if let (AttemptKind::Bill, Some(gas)) = (meant.kind, &self.gas) {
+                if let Some(gas) = &self.gas {
                     approved.get().within(gas)?;
                 }
                 self.check_deadline(approved.get().input().as_deref())?;
@@ -169,43 +173,43 @@ impl TransactionJudge {
         }
     }
 
-    /// Adds a new batch to what was signed today. A cancel frees a place in the line: nothing holds it up.
+    /// Adds a new batch to what was signed today.
     fn count<T: Unsigned>(
         &self,
         tx: &T,
         nonce: Option<u64>,
         meant: &Meant<'_>,
     ) -> Result<(), Refusal> {
-        let Some(tokens) = meant.tokens else { return Ok(()) };
+        let tokens = meant.tokens.unwrap_or_default().iter().copied();
         let amounts = meant.items.iter().map(|item| item.amount);
-        let mut counts = self.policy.counts(tokens.iter().copied().zip(amounts))?;
+        let mut counts = self.policy.counts(tokens.zip(amounts))?;
         counts.push(self.policy.fee(meant.kind, cost(tx)?));
         let Some(nonce) = nonce else { return self.ceiling.take(self.policy.chain, &counts) };
         let mut newest = self.newest.lock();
-        let before = newest.take().filter(|before| before.nonce == nonce);
-        let before = before.map_or_else(Vec::new, |before| before.counts);
-        let more: Vec<Count> = counts.iter().map(|count| beyond(count, &before)).collect();
-        let taken = self.ceiling.take(self.policy.chain, &more);
-        let counts = if taken.is_ok() { highest(counts, before) } else { before };
-        *newest = Some(PlaceCounts { nonce, counts });
-        taken
+        newest.take(nonce, counts, |more| self.ceiling.take(self.policy.chain, more))
     }
 
-    /// Adds what another attempt may cost beyond `before`.
-    fn count_again<T: Unsigned>(&self, tx: &T, before: U256) -> Result<(), Refusal> {
-        let more = cost(tx)?.saturating_sub(before);
-        self.ceiling.take(self.policy.chain, &[self.policy.fee(AttemptKind::Bill, more)])
+    /// Adds what another attempt, or a cancel, may cost beyond all that was signed for its place.
+    fn count_again(&self, tx: &EvmPreimage<'_>, earlier: &[u8]) -> Result<(), Refusal> {
+        let (nonce, cost) = (tx.nonce().unwrap_or_default(), cost(tx)?);
+        self.again.take(nonce, signed_cost(earlier), cost, |more| self.count_fee(more))
     }
 
-    /// The last moment that a call may charge in, Unix seconds.
-    fn latest(&self) -> U256 {
-        let now_s = u64::try_from(self.ceiling.clock().unix_ms()).unwrap_or_default() / 1000;
-        U256::from(now_s.saturating_add(self.ahead.as_secs()))
+    /// Adds a cost. That of a cancel is held to the ceiling like any other: without one, a thief burns all that the
+    /// account holds by cancels.
+    fn count_fee(&self, cost: U256) -> Result<(), Refusal> {
+        self.ceiling.take(self.policy.chain, &[self.policy.fee(AttemptKind::Bill, cost)])
+    }
+
+    /// Unix seconds.
+    fn now_s(&self) -> u64 {
+        u64::try_from(self.ceiling.clock().unix_ms()).unwrap_or_default().div_euclid(1000)
     }
 
     /// A signature is good until the deadline in the call, so that must not be far away.
     fn check_deadline(&self, input: Option<&[u8]>) -> Result<(), Refusal> {
-        let (stated, latest) = (self.profile.deadlines(input.unwrap_or_default()), self.latest());
+        let stated = self.profile.deadlines(input.unwrap_or_default());
+        let latest = U256::from(self.now_s().saturating_add(self.ahead.as_secs()));
         if stated.iter().all(|deadline| *deadline <= latest) {
             return Ok(());
         }
@@ -213,26 +217,25 @@ impl TransactionJudge {
     }
 
     fn again(&self, SignAgain { bytes, earlier }: &SignAgain) -> Result<Signature, NotSigned> {
-        let cost = self.dearest.bill;
+        let most = self.dearest.bill;
         let (new, profile) = (bytes.clone(), self.profile.as_ref());
         match self.policy.family {
             Family::Evm => {
                 let tx = EvmPreimage { bytes: new, profile };
-                let approved = self.policy.approve_again(tx, cost, earlier, &())?;
+                let approved = self.policy.approve_again(tx, most, earlier, &())?;
                 if let Some(gas) = &self.gas {
                     approved.get().bids_within(&gas.fees)?;
                 }
-                self.count_again(approved.get(), signed_cost(earlier))?;
+                self.count_again(approved.get(), earlier)?;
                 Ok(self.key.sign(&approved)?)
             }
             Family::Tvm => {
-                let known = self.earlier.lock().known.clone();
-                let profiles: Vec<&Profile> =
-                    std::iter::once(profile).chain(known.iter().map(AsRef::as_ref)).collect();
-                let calls = KnownCalls { profiles: &profiles, latest: self.latest() };
+                let (older, now_s) = (self.earlier.lock().known.clone(), self.now_s());
+                let ahead_s = self.ahead.as_secs();
+                let calls = KnownCalls { configured: profile, older: &older, now_s, ahead_s };
                 let tx = TronPreimage { raw_data: new, profile };
-                let approved = self.policy.approve_again(tx, cost, earlier, &calls)?;
-                self.count_again(approved.get(), U256::ZERO)?;
+                let approved = self.policy.approve_again(tx, most, earlier, &calls)?;
+                self.count_fee(cost(approved.get())?)?;
                 Ok(self.key.sign(&approved)?)
             }
         }
@@ -243,25 +246,6 @@ impl TransactionJudge {
 fn cost<T: Unsigned>(tx: &T) -> Result<U256, Refusal> {
     let read = tx.intent().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
     Ok(read.cost)
-}
-
-/// Returns the part of `count` that exceeds what was counted for the same place before.
-fn beyond(count: &Count, before: &[Count]) -> Count {
-    let known = before.iter().find(|known| known.unit == count.unit);
-    let known = known.map_or(U256::ZERO, |known| known.amount);
-    Count { amount: count.amount.saturating_sub(known), ..count.clone() }
-}
-
-/// The higher of both, of each unit.
-fn highest(counts: Vec<Count>, before: Vec<Count>) -> Vec<Count> {
-    let mut all = before;
-    for count in counts {
-        match all.iter_mut().find(|known| known.unit == count.unit) {
-            Some(known) => known.amount = known.amount.max(count.amount),
-            None => all.push(count),
-        }
-    }
-    all
 }
 
 #[cfg(test)]

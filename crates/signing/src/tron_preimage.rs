@@ -4,9 +4,9 @@
 
 use super::context::{SigningContext, data};
 use super::seal_error::{SealError, SealFault};
-use alloy::primitives::{Address, B256, Signature, U256};
+use alloy::primitives::{B256, Signature, U256};
 use billing::{Family, Signed};
-use contract::{Computed, Profile};
+use contract::Profile;
 use policy::{self, Intent, Meant};
 
 use tron_primitives::transaction::{SignedBytes, Unreadable, Unsigned};
@@ -78,54 +78,5 @@ impl policy::Unsigned for TronPreimage<'_> {
             cost: U256::from(read.fee_limit),
             data: data(self.profile, &read.data),
         })
-    }
-}
-
-/// The calls that another attempt of a TRON batch may be: by the profiles of batches, until a moment.
-#[derive(Debug)]
-pub struct KnownCalls<'a> {
-    /// They tell which argument is the deadline.
-    pub profiles: &'a [&'a Profile],
-    /// A new deadline is not after this, Unix seconds.
-    pub latest: U256,
-}
-
-impl policy::Repeating for TronPreimage<'_> {
-    type Known<'a> = KnownCalls<'a>;
-
-    /// The same call with nothing but another deadline. That `earlier` is dead is not shown.
-    fn repeats(
-        &self,
-        earlier: &[u8],
-        signer: Address,
-        known: &KnownCalls<'_>,
-    ) -> Result<(), &'static str> {
-        let before = SignedBytes::read(earlier);
-        let before = before.map_err(|_| "what was to be signed before is no transaction")?;
-        if before.signer() != Some(signer) {
-            return Err("what was to be signed before was not signed by this key");
-        }
-        let (now, before) = (
-            Unsigned::read(&self.raw_data).map_err(|_| "its bytes cannot be read")?,
-            before.unsigned,
-        );
-        if now.contract != before.contract {
-            return Err("it calls another contract than what was signed before");
-        }
-        let one = Computed { deadline: 0, signer };
-        let same_by = |profile: &Profile| match (
-            profile.renew(&now.data, &one),
-            profile.renew(&before.data, &one),
-        ) {
-            (Ok(now), Ok(before)) => now == before,
-            _ => false,
-        };
-        if now.data == before.data {
-            return Ok(());
-        }
-        let mut knowing = known.profiles.iter().filter(|profile| same_by(profile));
-        let by = knowing.next().ok_or("it does something else than what was signed before")?;
-        let timely = by.deadlines(&now.data).iter().all(|deadline| *deadline <= known.latest);
-        if timely { Ok(()) } else { Err("it could charge for longer than is configured") }
     }
 }

@@ -26,6 +26,10 @@ fn ask(question: KeyQuestion) -> Ask {
     Ask { id: 7, key: 1, question: Some(question) }
 }
 
+fn cancel(bytes: Vec<u8>) -> KeyQuestion {
+    KeyQuestion::Cancel(SignAgain { bytes, earlier: vec![] })
+}
+
 fn passed(ask: &Ask) -> Ask {
     let framed = frame(ask).unwrap();
     let read = read_frame(&mut Cursor::new(framed)).unwrap().unwrap();
@@ -41,12 +45,14 @@ fn a_batch_is_shown_as_it_is() {
     let Some(KeyQuestion::Bill(bill)) = passed(&ask(question)).question else { panic!() };
     assert_eq!(bill.bytes, b"bytes");
     assert_eq!(bill.charges(), Some((items.to_vec(), tokens.to_vec())));
-    let cancel = Meant { kind: AttemptKind::Cancel, ..meant(&items, None) };
-    assert_eq!(KeyQuestion::of(b"x", &cancel), Some(KeyQuestion::Cancel(b"x".to_vec())));
     let again = Meant { earlier: Some(b"before"), ..meant(&items, None) };
     let shown = SignAgain { bytes: b"x".to_vec(), earlier: b"before".to_vec() };
-    assert_eq!(KeyQuestion::of(b"x", &again), Some(KeyQuestion::Again(shown)));
-    assert_eq!(KeyQuestion::of(b"x", &meant(&items, None)), None, "nothing was signed before");
+    assert_eq!(KeyQuestion::of(b"x", &again), Some(KeyQuestion::Again(shown.clone())));
+    let cancel = Meant { kind: AttemptKind::Cancel, ..again };
+    assert_eq!(KeyQuestion::of(b"x", &cancel), Some(KeyQuestion::Cancel(shown)));
+    for before in [again, cancel].map(|meant| Meant { earlier: None, ..meant }) {
+        assert_eq!(KeyQuestion::of(b"x", &before), None, "nothing was signed before");
+    }
 }
 
 #[test]
@@ -67,7 +73,7 @@ fn a_field_of_another_length_is_no_charge() {
 
 #[test]
 fn a_frame_that_is_too_long_is_neither_written_nor_read() {
-    let long = ask(KeyQuestion::Cancel(vec![0; LONGEST]));
+    let long = ask(cancel(vec![0; LONGEST]));
     assert!(frame(&long).unwrap_err().to_string().contains("too long"));
     let head = u32::try_from(LONGEST + 1).unwrap().to_be_bytes();
     let error = read_frame(&mut Cursor::new(head)).unwrap_err();
@@ -77,7 +83,7 @@ fn a_frame_that_is_too_long_is_neither_written_nor_read() {
 #[test]
 fn what_ends_between_two_frames_has_ended_and_what_ends_within_one_is_broken() {
     assert!(read_frame(&mut Cursor::new([])).unwrap().is_none());
-    let framed = frame(&ask(KeyQuestion::Cancel(vec![5; 40]))).unwrap();
+    let framed = frame(&ask(cancel(vec![5; 40]))).unwrap();
     for cut in 1..framed.len() {
         let error = read_frame(&mut Cursor::new(&framed[..cut])).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "after {cut}");

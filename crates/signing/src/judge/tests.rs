@@ -1,5 +1,8 @@
 //! What a process that holds a key signs, and what it refuses, whatever it is told beside the bytes.
 
+mod cancels;
+mod renewals;
+
 use super::*;
 use alloy::consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
 use alloy::dyn_abi::DynSolValue;
@@ -73,6 +76,10 @@ fn charge(n: u8, amount: u64, payee: Address) -> Charge {
     Charge { entry, period, amount, wallet: Address::ZERO, token: USDT }
 }
 
+/// A call that says who signs.
+const NAMES_SIGNER: &str = "charge((uint64 subscribeId, uint64 planId, bytes32 userHash, uint32 period, \
+                            uint128 amount, address payee)[] items, address signer, uint256 deadline)";
+
 /// The call, with this deadline.
 fn call(judge: &TransactionJudge, charges: &[Charge], deadline: u64) -> Vec<u8> {
     judge.profile.encode(charges, &Computed { deadline, signer: judge.address() }).unwrap()
@@ -108,8 +115,8 @@ impl Made {
             contract: self.to,
             data: self.data.clone(),
             ref_block: RefBlock::to(B256::repeat_byte(1)),
-            expiration_ms: 1_700_000_060_000,
-            timestamp_ms: 1_700_000_000_000_u64.saturating_add(self.nonce),
+            expiration_ms: 1_060_000,
+            timestamp_ms: 1_000_000_u64.saturating_add(self.nonce),
             fee_limit: self.price,
         }
     }
@@ -261,6 +268,19 @@ fn a_day_comes_to_three_times_its_limits_and_each_place_in_the_line_is_counted_o
 }
 
 #[test]
+fn a_call_that_names_another_account_as_the_one_that_signs_is_refused() {
+    for family in FAMILIES {
+        let judge = judge_of("09", &chain(family, NAMES_SIGNER, CONTRACT));
+        let good = [charge(1, 100, PAYEE)];
+        let by = |signer| {
+            let data = judge.profile.encode(&good, &Computed { deadline: 5, signer }).unwrap();
+            rule(bill(&judge, &made(data), &good))
+        };
+        assert_eq!([by(judge.address()), by(PAYEE)], ["none", "signer"]);
+    }
+}
+
+#[test]
 fn gas_and_bids_are_held_to_what_is_configured_however_little_the_whole_costs() {
     const GWEI: u128 = 1_000_000_000;
     let judge = judge(Family::Evm);
@@ -349,52 +369,4 @@ fn what_another_key_has_signed_proves_nothing() {
         let before = first.signed(&other, &bill(&other, &first, &good).unwrap());
         assert_eq!(rule(again(&judge, &made(call(&judge, &good, 5)), &before)), "again");
     }
-}
-
-#[test]
-fn a_batch_of_a_contract_and_a_profile_that_are_no_longer_configured_is_signed_again() {
-    const OLD: &str = "collect(uint64 planId, bytes32 userHash, uint32 period, uint128 amount, \
-                       uint256 deadline)";
-    let at = Address::repeat_byte(0x0d);
-    for family in FAMILIES {
-        let old = chain(family, OLD, at);
-        let before = judge_of("09", &old);
-        let good = [charge(1, 100, PAYEE)];
-        let first = Made { to: at, ..made(call(&before, &good, 5)) };
-        let signed = first.signed(&before, &bill(&before, &first, &good).unwrap());
-        let renewed = Made { to: at, ..made(call(&before, &good, 6)) };
-        let judge = judge(family);
-        assert_eq!(rule(bill(&judge, &first, &good)), "contract", "nothing new is");
-        let fresh = || judge_of("09", &chain(family, CALL, CONTRACT));
-        assert_eq!(rule(again(&fresh(), &first, &signed)), "none");
-        let text = before.profile.written().to_string();
-        let knowing = fresh();
-        let profiles = KeyQuestion::Remember(Profiles { texts: vec![text.clone()] });
-        assert!(knowing.answer(&profiles).is_none());
-        let (told, untold) =
-            (again(&knowing, &renewed, &signed), again(&fresh(), &renewed, &signed));
-        match family {
-            Family::Evm => assert_eq!((rule(told), rule(untold)), ("again".into(), "again".into())),
-            Family::Tvm => assert_eq!((rule(told), rule(untold)), ("none".into(), "again".into())),
-        }
-        // Once something was signed, nothing more is believed of what a profile says.
-        assert!(judge.answer(&profiles).is_none());
-        assert_eq!(rule(again(&judge, &renewed, &signed)), "again");
-    }
-}
-
-#[test]
-fn a_cancel_does_nothing_to_nobody() {
-    let judge = judge(Family::Evm);
-    let nothing = Made { to: judge.address(), ..made(vec![]) };
-    let says = |made: &Made| rule(told(&judge, &KeyQuestion::Cancel(made.bytes(&judge))));
-    assert_eq!(says(&nothing), "none");
-    assert_eq!(says(&Made { to: USDT, ..nothing.clone() }), "cancel");
-    assert_eq!(says(&made(call(&judge, &[charge(1, 1, PAYEE)], 5))), "cancel");
-    // A step dearer than a billing, and no more.
-    assert_eq!(says(&Made { price: 1_100_000_000_000, ..nothing.clone() }), "none");
-    assert_eq!(says(&Made { price: 1_200_000_000_000, ..nothing }), "cost");
-    let rule = |bytes: &[u8]| rule(told(&judge, &KeyQuestion::Cancel(bytes.to_vec())));
-    assert_eq!(rule(b""), "function");
-    assert_eq!(rule(&[2, 0xc0]), "function");
 }
