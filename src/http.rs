@@ -22,6 +22,8 @@ mod standby;
 mod status;
 mod tokens;
 mod trace;
+mod used_up;
+mod visible;
 mod wire;
 
 use crate::auth::{AuthError, Callers, JudgedMessages, Replays, SignedParts};
@@ -42,7 +44,7 @@ use axum::Router;
 use axum::http::request::Parts;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
-use budgets::{Budgets, CallerBudget};
+use budgets::Budgets;
 use door::PendingBodies;
 use figures::KeptFigures;
 use kept_response::KeptResponse;
@@ -55,6 +57,7 @@ use std::time::Duration;
 use strum::VariantNames as _;
 use tokens::KnownTokens;
 use tokio_util::sync::CancellationToken;
+use used_up::CallerBudget;
 
 /// Messages bear whole seconds: of the second in which the journal was opened another process may have judged
 /// some. The port waits for its end, and for no longer: a clock that was ahead is no reason to wait for it.

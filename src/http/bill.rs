@@ -4,6 +4,7 @@ use super::answer::HttpReply;
 use super::guard::{Authenticated, handle_signed};
 use super::purpose::Purpose;
 use super::rejection::Rejection;
+use super::visible::Visible;
 use super::{AppState, chain_for, trace, wire};
 use crate::telemetry::{ANYBODY, Billed};
 use axum::extract::{Request, State};
@@ -167,7 +168,7 @@ fn log(state: &AppState, family: Family, caller: Option<&str>, reply: &HttpReply
             info!(%family, caller, took_ms, unwritten, "rehearsed");
         }
         HttpReply::NoVerdict(why) => {
-            warn!(%family, caller, took_ms, unwritten, "no verdict: {why}");
+            warn!(%family, caller, took_ms, unwritten, "no verdict: {}", Visible(why));
         }
         HttpReply::Rejected(why) => {
             info!(%family, caller, took_ms, unwritten, "turned away: {why}");

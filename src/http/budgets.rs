@@ -2,11 +2,14 @@
 //! a caller that has used its budget up is told so by name.
 
 use super::purpose::Purpose;
+use super::used_up::{CallerBudget, UsedUp};
 use config::HttpConfig;
 use door::{Owner, Permit, Permits};
-use std::fmt;
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::sync::Arc;
-use strum::{IntoStaticStr, VariantNames};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
 /// Greatest number of one caller's questions at work at one time.
 pub(super) const QUESTIONS: usize = 64;
@@ -14,51 +17,35 @@ pub(super) const QUESTIONS: usize = 64;
 /// Greatest number of those questions that may wait for something to happen. One more is answered at once.
 const WAITING: usize = 32;
 
+/// Greatest number of those questions that look through the ledger at one time: commits wait for each step of each.
+const SCANS: usize = 2;
+
 /// Greatest number of certificates that are made for one caller at one time: nodes are asked for a whole block each.
 const CERTIFICATES: usize = 2;
 
 /// Greatest number of one caller's control requests at work at one time.
 const CONTROLS: usize = 16;
 
-/// The resources of a caller that can be used up, each with its word for metrics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub(super) enum CallerBudget {
-    /// Connections on which something is done.
-    Connections,
-    /// Bodies that are not whole yet.
-    Bodies,
-    /// Messages of the last minute.
-    Messages,
-    /// Billing requests at work.
-    Billings,
-    /// Requests at work that change nothing.
-    Questions,
-    /// Certificates that are being made.
-    Certificates,
-    /// Requests at work that pause, resume, resolve, or ask for what those change.
-    Control,
+/// A permit for work; given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct WorkPermit {
+    _work: Permit,
+    /// Of a look through the ledger alone.
+    _turn: Option<OwnedSemaphorePermit>,
 }
 
-/// A budget that is used up, and by whom.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct UsedUp {
-    pub(super) what: CallerBudget,
-    pub(super) by: Owner,
-}
+/// Permits that a caller waits for in turn, so many for each. The names are those of configured callers.
+#[derive(Debug, Default)]
+struct Turns(Mutex<HashMap<Box<str>, Arc<Semaphore>>>);
 
-impl fmt::Display for UsedUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.what {
-            CallerBudget::Connections => "connections on which something is done",
-            CallerBudget::Bodies => "bodies on their way",
-            CallerBudget::Messages => "messages in the last minute",
-            CallerBudget::Billings => "billing requests at work",
-            CallerBudget::Questions => "questions at work",
-            CallerBudget::Certificates => "certificates at work",
-            CallerBudget::Control => "requests at work that control something",
+impl Turns {
+    /// A permit of `name`, once there is one; none by `deadline`.
+    async fn take(&self, name: &str, deadline: Instant) -> Option<OwnedSemaphorePermit> {
+        let its = {
+            let mut all = self.0.lock();
+            Arc::clone(all.entry(name.into()).or_insert_with(|| Arc::new(Semaphore::new(SCANS))))
         };
-        write!(f, "{} has used up its own budget of {what}", self.by)
+        timeout_at(deadline, its.acquire_owned()).await.ok()?.ok()
     }
 }
 
@@ -67,6 +54,7 @@ impl fmt::Display for UsedUp {
 pub(super) struct Budgets {
     billings: Arc<Permits>,
     questions: Arc<Permits>,
+    scans: Turns,
     certificates: Arc<Permits>,
     control: Arc<Permits>,
     /// Of those that ask, who wait for something to happen.
@@ -78,21 +66,41 @@ impl Budgets {
         Self {
             billings: Permits::new(limits.max_concurrent_requests),
             questions: Permits::new(QUESTIONS),
+            scans: Turns::default(),
             certificates: Permits::new(CERTIFICATES),
             control: Permits::new(CONTROLS),
             waiting: Permits::new(WAITING),
         }
     }
 
-    /// A permit for work of one purpose, in the name of a caller.
-    pub(super) fn permit(&self, purpose: Purpose, caller: &str) -> Result<Permit, UsedUp> {
+    /// A permit for work of one purpose, in the name of a caller. A look through the ledger waits for its turn, until
+    /// `deadline`; nothing else waits.
+    pub(super) async fn permit(
+        &self,
+        purpose: Purpose,
+        caller: &str,
+        deadline: Instant,
+    ) -> Result<WorkPermit, UsedUp> {
+        let used_up = |what| UsedUp { what, by: Owner::Caller(caller.into()) };
         let (permits, what) = match purpose {
             Purpose::Bill => (&self.billings, CallerBudget::Billings),
             Purpose::Control | Purpose::Inspect => (&self.control, CallerBudget::Control),
-            Purpose::Ask => (&self.questions, CallerBudget::Questions),
+            Purpose::Ask | Purpose::Scan => (&self.questions, CallerBudget::Questions),
             Purpose::Certify => (&self.certificates, CallerBudget::Certificates),
         };
-        permits.take(caller).ok_or_else(|| UsedUp { what, by: Owner::Caller(caller.into()) })
+        let work = permits.take(caller).ok_or_else(|| used_up(what))?;
+        let turn = match purpose {
+            Purpose::Scan => {
+                let turn = self.scans.take(caller, deadline).await;
+                Some(turn.ok_or_else(|| used_up(CallerBudget::Scans))?)
+            }
+            Purpose::Bill
+            | Purpose::Control
+            | Purpose::Inspect
+            | Purpose::Ask
+            | Purpose::Certify => None,
+        };
+        Ok(WorkPermit { _work: work, _turn: turn })
     }
 
     /// A permit to wait for something to happen.
@@ -100,3 +108,6 @@ impl Budgets {
         self.waiting.take(caller)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -163,6 +163,11 @@ impl LedgerQuery {
         Ok(asked)
     }
 
+    /// The purpose of the request: a look through the ledger, unless an index tells where the charges are.
+    fn purpose(&self) -> Purpose {
+        if self.filter().has_index() { Purpose::Ask } else { Purpose::Scan }
+    }
+
     fn filter(&self) -> LedgerFilter {
         let ms = |seconds: i64| seconds.saturating_mul(1000);
         LedgerFilter {
@@ -218,11 +223,12 @@ impl LedgerTable {
 
 /// Answers with one page.
 pub(super) async fn charges(State(state): State<Arc<AppState>>, request: Request) -> Response {
-    let query = request.uri().query().unwrap_or_default().to_owned();
-    handle_signed(state, request, Purpose::Ask, async move |state, Authenticated { caller, .. }| {
+    let asked = LedgerQuery::read(request.uri().query().unwrap_or_default());
+    let purpose = asked.as_ref().map_or(Purpose::Ask, LedgerQuery::purpose);
+    handle_signed(state, request, purpose, async move |state, Authenticated { caller, .. }| {
         let rights = caller.as_ref().map(|caller| &caller.rights);
         let told = async {
-            let asked = LedgerQuery::read(&query)?;
+            let asked = asked?;
             let chains = rights.and_then(|rights| rights.chains.clone());
             let names = TokenNames::of_lanes(state.engine.lanes());
             let page = page(&state.ledger(), &asked, chains, &names).await?;

@@ -6,6 +6,7 @@ use super::answer::{HttpReply, Success, envelope, integer};
 use super::guard::{Authenticated, handle_signed};
 use super::purpose::Purpose;
 use super::rejection::Rejection;
+use super::visible::Visible;
 use alloy::primitives::Address;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -101,7 +102,7 @@ async fn settle(
     let unclear = |why: String| {
         let form =
             r#"{"billing": "…", "subscribeId": n, "outcome": "charged" or "free", "why": "…"}"#;
-        let msg = format!("the body must be {form}: {why}");
+        let msg = format!("the body must be {form}: {}", Visible(why));
         envelope(StatusCode::BAD_REQUEST, 0, msg, ())
     };
     let found: ResolveRequest = match serde_json::from_slice(&body) {
@@ -118,8 +119,9 @@ async fn settle(
     if let Some(chain) = lanes.of_chains.keys().find(|chain| !by.rights.covers_chain(**chain)) {
         return Err(Rejection::NotItsChain(*chain).into());
     }
-    let (billing, why, at_ms) = (found.billing, found.why, state.engine.journal.now_ms());
+    let (why, at_ms) = (in_one_line(&found.why), state.engine.journal.now_ms());
     let by = by.label.clone();
+    let billing = found.billing;
     let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms };
     Ok(match state.engine.resolve(finding).await {
         Ok(resolved) => {
@@ -140,6 +142,11 @@ async fn settle(
             envelope(status, 0, why.to_string(), ())
         }
     })
+}
+
+/// A reason as it is kept, and told wherever somebody asks for it, the log among them.
+fn in_one_line(why: &str) -> String {
+    Visible(why).to_string()
 }
 
 /// Longest reason for a pause, characters.
@@ -186,7 +193,8 @@ async fn begin(state: &AppState, sent: Instruction) -> Result<Response, HttpRepl
         let why = format!("why is 1 to {MOST_WORDS} characters");
         return Err(Rejection::Control(why).into());
     }
-    set(state, Switch::Pause(chains), &sent.by, which.why).await
+    let why = which.why.as_deref().map(in_one_line);
+    set(state, Switch::Pause(chains), &sent.by, why).await
 }
 
 /// The pauses that are to end: since when each is, Unix ms, by the platform's id of the chain.

@@ -1,5 +1,6 @@
-//! The counts and sums of the page: the ledger, in slots of time. Nothing of them is from the memory of the
-//! process.
+//! The counts and sums of the page: the ledger, in slots of time, each added up in steps. An answer takes a short time:
+//! a slot that is not done by then is kept with its place in the ledger, and the same caller's next request goes on
+//! from there.
 
 mod kept;
 
@@ -11,14 +12,15 @@ use super::charges::{ChargeRow, JournalName, TokenNames};
 use super::guard::{Authenticated, handle_signed};
 use super::purpose::Purpose;
 use super::rejection::Rejection;
+use crate::telemetry::ANYBODY;
 use alloy::primitives::U256;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use billing::PlatformChainId;
-use ledger::{Ledger, LedgerError, LedgerFilter, LedgerOrder, REFUSED};
+use kept::FigureKey;
+use ledger::{Ledger, LedgerError, LedgerFilter, LedgerOrder, LedgerPlace, REFUSED};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,14 +33,16 @@ const STEP: usize = 1_000;
 /// Longest search of the ledger for one answer. The answer then says how far the search came.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Deserialize)]
+/// The query. If the answer's `until` is less than that of the query, ask again with it as `from`, also if it is `from`
+/// itself: each answer comes further than the one before.
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FiguresQuery {
+pub(super) struct FiguresQuery {
     /// Unix seconds.
-    from: i64,
-    until: i64,
+    pub(super) from: i64,
+    pub(super) until: i64,
     /// Seconds of a slot.
-    step: i64,
+    pub(super) step: i64,
 }
 
 impl FiguresQuery {
@@ -63,23 +67,41 @@ impl FiguresQuery {
 
 /// The sums of the ledger from `from` until `until`.
 #[derive(Debug, Serialize)]
-struct SlottedFigures {
+pub(super) struct SlottedFigures {
     from: i64,
-    /// Up to here the ledger was looked through: if that is not what was asked for, ask on from here.
-    until: i64,
+    /// The end of the last slot that is whole; `from` if none is yet.
+    pub(super) until: i64,
     step: i64,
-    slots: Vec<FigureSlot>,
+    pub(super) slots: Vec<FigureSlot>,
+}
+
+/// A slot that is not added up to its end.
+#[derive(Clone, Debug, Default)]
+struct BegunSlot {
+    /// The sums so far, by chain.
+    sums: BTreeMap<u32, FigureSlot>,
+    /// The last line that is in them; none at the beginning.
+    after: Option<LedgerPlace>,
+}
+
+/// The result of a look at one slot.
+#[derive(Debug)]
+enum SlotLook {
+    /// All of it is added up.
+    Whole(Vec<FigureSlot>),
+    /// The time was over before.
+    Begun(BegunSlot),
 }
 
 /// One slot of one chain. A slot in which nothing was accepted or refused is left out.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct FigureSlot {
+pub(super) struct FigureSlot {
     /// When it begins, Unix seconds.
     at: i64,
     chain_id: u32,
     /// Number of the ledger's lines, by their state.
-    states: BTreeMap<String, u64>,
+    pub(super) states: BTreeMap<String, u64>,
     /// Why those were `failed` or `refused` that were.
     reasons: BTreeMap<String, u64>,
     /// Amounts taken, base units in text, by the token.
@@ -126,11 +148,20 @@ impl FigureSlot {
 /// `GET /page/figures?from=&until=&step=`: for callers with `read`, and of their chains alone.
 pub(super) async fn figures(State(state): State<Arc<AppState>>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default().to_owned();
-    handle_signed(state, request, Purpose::Ask, async move |state, Authenticated { caller, .. }| {
-        let chains = caller.as_ref().and_then(|caller| caller.rights.chains.clone());
+    handle_signed(state, request, Purpose::Scan, async move |state, request| {
+        let Authenticated { caller, deadline, .. } = request;
         let told = async {
             let asked = FiguresQuery::read(&query)?;
-            let figures = add_up(&state.ledger(), &state.figures, asked, chains).await?;
+            let ledger = state.ledger();
+            let look = FiguresLook {
+                name: JournalName::of(&ledger.journal).await?,
+                ledger,
+                kept: &state.figures,
+                caller: caller.as_ref().map_or(ANYBODY, |caller| &caller.label),
+                chains: caller.as_ref().and_then(|caller| caller.rights.chains.clone()),
+                ends: ending().min(deadline.into_std()),
+            };
+            let figures = look.add_up(asked).await?;
             Ok::<_, HttpReply>(Success(figures))
         };
         told.await.into_response()
@@ -138,67 +169,93 @@ pub(super) async fn figures(State(state): State<Arc<AppState>>, request: Request
     .await
 }
 
-/// One slot after the other, so that each that is told is whole.
-async fn add_up(
-    ledger: &Ledger,
-    kept: &KeptFigures,
-    asked: FiguresQuery,
-    chains: Option<Vec<PlatformChainId>>,
-) -> Result<SlottedFigures, LedgerError> {
-    let name = JournalName::of(&ledger.journal).await?;
-    let began = Instant::now();
-    let mut slots: Vec<FigureSlot> = Vec::new();
-    let mut until = asked.from;
-    while until < asked.until && (until == asked.from || began.elapsed() < LONGEST_LOOK) {
-        let end = until.saturating_add(asked.step).min(asked.until);
-        let key = (chains.clone(), until, end);
-        if let Some(known) = kept.of(&key, began) {
-            slots.extend(known);
-        } else {
-            let added = slot_of(ledger, &name, &asked, until..end, chains.clone()).await?;
-            kept.keep(key, &added, began, ledger.journal.now_ms().div_euclid(1000));
-            slots.extend(added);
-        }
-        until = end;
-    }
-    Ok(SlottedFigures { from: asked.from, until, step: asked.step, slots })
+/// The time at which a look that begins now is over.
+fn ending() -> Instant {
+    let now = Instant::now();
+    now.checked_add(LONGEST_LOOK).unwrap_or(now)
 }
 
-/// Adds up one slot of time (Unix seconds), by chain.
-async fn slot_of(
-    ledger: &Ledger,
-    name: &JournalName,
-    asked: &FiguresQuery,
-    time: Range<i64>,
-    chains: Option<Vec<PlatformChainId>>,
-) -> Result<Vec<FigureSlot>, LedgerError> {
-    let from = time.start;
-    let filter = LedgerFilter {
-        chains,
-        from_ms: Some(from.saturating_mul(1000)),
-        until_ms: Some(time.end.saturating_mul(1000)),
-        ..LedgerFilter::default()
-    };
-    let mut slots: BTreeMap<u32, FigureSlot> = BTreeMap::new();
-    let mut after = None;
-    loop {
-        let step = ledger.step(filter.clone(), LedgerOrder::Oldest, after, STEP).await?;
-        let lines = step.found.iter();
-        for line in lines.filter_map(|line| ChargeRow::told(line, name, &TokenNames::default())) {
-            // A refusal is told of every time from its first to its last: it counts where it was first.
-            let at = line.accepted_at.or(line.refused_at).unwrap_or(from);
-            if line.state != REFUSED || asked.slot(at) == from {
-                let of_chain = slots.entry(line.chain_id).or_insert_with(|| FigureSlot {
-                    at: from,
-                    chain_id: line.chain_id,
-                    ..FigureSlot::default()
-                });
-                of_chain.add(&line);
+/// A look through the ledger for one answer.
+pub(super) struct FiguresLook<'a> {
+    pub(super) ledger: Ledger,
+    pub(super) name: JournalName,
+    pub(super) kept: &'a KeptFigures,
+    /// The label of the caller.
+    pub(super) caller: &'a str,
+    /// Chains that the caller may see; none if it may see all.
+    pub(super) chains: Option<Vec<PlatformChainId>>,
+    /// No step begins after this time, but for the first.
+    pub(super) ends: Instant,
+}
+
+impl FiguresLook<'_> {
+    /// One slot after the other, so that each that is told is whole. Takes one step at least, whatever the time.
+    pub(super) async fn add_up(&self, asked: FiguresQuery) -> Result<SlottedFigures, LedgerError> {
+        let began = Instant::now();
+        let mut slots: Vec<FigureSlot> = Vec::new();
+        let mut until = asked.from;
+        while until < asked.until && (until == asked.from || Instant::now() < self.ends) {
+            let end = until.saturating_add(asked.step).min(asked.until);
+            let key = (self.chains.clone(), until, end);
+            if let Some(known) = self.kept.of(&key, began) {
+                slots.extend(known);
+            } else {
+                let begun = self.kept.take_begun(self.caller, &key, began);
+                match self.go_on(&asked, &key, begun.unwrap_or_default()).await? {
+                    SlotLook::Whole(added) => {
+                        let now_s = self.ledger.journal.now_ms().div_euclid(1000);
+                        self.kept.keep(key, &added, began, now_s);
+                        slots.extend(added);
+                    }
+                    SlotLook::Begun(begun) => {
+                        self.kept.keep_begun(self.caller, key, begun, Instant::now());
+                        break;
+                    }
+                }
             }
+            until = end;
         }
-        after = step.next;
-        if after.is_none() {
-            return Ok(slots.into_values().collect());
+        Ok(SlottedFigures { from: asked.from, until, step: asked.step, slots })
+    }
+
+    /// Adds up one slot, by chain, from where an earlier look has left it.
+    async fn go_on(
+        &self,
+        asked: &FiguresQuery,
+        key: &FigureKey,
+        mut begun: BegunSlot,
+    ) -> Result<SlotLook, LedgerError> {
+        let (from, end) = (key.1, key.2);
+        let filter = LedgerFilter {
+            chains: self.chains.clone(),
+            from_ms: Some(from.saturating_mul(1000)),
+            until_ms: Some(end.saturating_mul(1000)),
+            ..LedgerFilter::default()
+        };
+        loop {
+            let order = LedgerOrder::Oldest;
+            let step = self.ledger.step(filter.clone(), order, begun.after, STEP).await?;
+            let names = TokenNames::default();
+            let lines = step.found.iter();
+            for line in lines.filter_map(|line| ChargeRow::told(line, &self.name, &names)) {
+                // A refusal is told of every time from its first to its last: it counts where it was first.
+                let at = line.accepted_at.or(line.refused_at).unwrap_or(from);
+                if line.state != REFUSED || asked.slot(at) == from {
+                    let of_chain = begun.sums.entry(line.chain_id).or_insert_with(|| FigureSlot {
+                        at: from,
+                        chain_id: line.chain_id,
+                        ..FigureSlot::default()
+                    });
+                    of_chain.add(&line);
+                }
+            }
+            if step.next.is_none() {
+                return Ok(SlotLook::Whole(begun.sums.into_values().collect()));
+            }
+            begun.after = step.next;
+            if Instant::now() >= self.ends {
+                return Ok(SlotLook::Begun(begun));
+            }
         }
     }
 }

@@ -4,10 +4,10 @@
 //! budgets (`budgets`), from here on.
 
 use super::answer::HttpReply;
-use super::budgets::{CallerBudget, UsedUp};
 use super::kept_response::KeptResponse;
 use super::purpose::Purpose;
 use super::rejection::Rejection;
+use super::used_up::{CallerBudget, UsedUp};
 use super::{AppState, rejection_log, signed_parts};
 use crate::auth::{Answer, Judging, Proven};
 use crate::telemetry::{ANYBODY, Billed, NOBODY};
@@ -236,16 +236,17 @@ impl Arrived<'_> {
         let caller = request.caller.clone();
         let label = caller.as_ref().map(|caller| caller.label.as_str());
         let budgets = &self.state.budgets;
-        let permit = match budgets.permit(self.purpose, label.unwrap_or(ANYBODY)) {
-            Ok(permit) => permit,
-            Err(used_up) => {
-                let why = Rejection::UsedUp(used_up);
-                self.note(&why, Some(label.unwrap_or(ANYBODY)));
-                let answer = KeptResponse::of(why.into_response()).await;
-                keep(&answer, Outcome::Refused);
-                return Some(answer);
-            }
-        };
+        let permit =
+            match budgets.permit(self.purpose, label.unwrap_or(ANYBODY), self.deadline).await {
+                Ok(permit) => permit,
+                Err(used_up) => {
+                    let why = Rejection::UsedUp(used_up);
+                    self.note(&why, Some(label.unwrap_or(ANYBODY)));
+                    let answer = KeptResponse::of(why.into_response()).await;
+                    keep(&answer, Outcome::Refused);
+                    return Some(answer);
+                }
+            };
         let working = Arc::clone(self.state);
         let judged = async move {
             let answer = KeptResponse::of(work(working, request).await).await;

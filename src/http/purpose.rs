@@ -18,6 +18,8 @@ pub(super) enum Purpose {
     Inspect,
     /// Changes nothing; for callers who may read.
     Ask,
+    /// As [`Self::Ask`], and the ledger is looked through, batch by batch.
+    Scan,
     /// As [`Self::Ask`], and nodes are asked for a whole block.
     Certify,
 }
@@ -29,9 +31,13 @@ impl Purpose {
         let rights = rights.unwrap_or(&usual);
         match self {
             Self::Control | Self::Inspect if !rights.control => Err(Rejection::NoControl),
-            Self::Ask | Self::Certify if !rights.read => Err(Rejection::NoRight("read")),
+            Self::Ask | Self::Scan | Self::Certify if !rights.read => {
+                Err(Rejection::NoRight("read"))
+            }
             Self::Bill if !rights.bill => Err(Rejection::NoRight("bill")),
-            Self::Bill | Self::Control | Self::Inspect | Self::Ask | Self::Certify => Ok(()),
+            Self::Bill | Self::Control | Self::Inspect | Self::Ask | Self::Scan | Self::Certify => {
+                Ok(())
+            }
         }
     }
 
@@ -39,7 +45,7 @@ impl Purpose {
     pub(super) fn is_judged_once(self) -> bool {
         match self {
             Self::Bill => true,
-            Self::Control | Self::Inspect | Self::Ask | Self::Certify => false,
+            Self::Control | Self::Inspect | Self::Ask | Self::Scan | Self::Certify => false,
         }
     }
 
@@ -47,7 +53,9 @@ impl Purpose {
     pub(super) fn longest_body(self, longest: usize) -> usize {
         match self {
             Self::Bill => longest,
-            Self::Control | Self::Inspect | Self::Ask | Self::Certify => SHORT_BODY.min(longest),
+            Self::Control | Self::Inspect | Self::Ask | Self::Scan | Self::Certify => {
+                SHORT_BODY.min(longest)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Why a request does not reach the engine.
 
-use super::budgets::{CallerBudget, UsedUp};
+use super::used_up::{CallerBudget, UsedUp};
+use super::visible::Visible;
 use super::wire::Malformed;
 use crate::auth::AuthError;
 use crate::certificates::NoCertificate;
@@ -43,14 +44,15 @@ pub(super) enum Rejection {
     NoDefaultChain,
     #[error("chain {chain} is no {family} chain: post it to the other path")]
     WrongFamily { chain: PlatformChainId, family: Family },
-    #[error("what is asked of the ledger makes no sense: {0}")]
+    #[error("what is asked of the ledger makes no sense: {}", Visible(.0))]
     Ledger(String),
-    #[error("what is asked of the events makes no sense: {0}")]
+    #[error("what is asked of the events makes no sense: {}", Visible(.0))]
     Events(String),
-    #[error("what is asked of the page makes no sense: {0}")]
+    #[error("what is asked of the page makes no sense: {}", Visible(.0))]
     Page(String),
     #[error(
-        "after is a place that is not known here: {0}. Begin without it, and leave out what you know"
+        "after is a place that is not known here: {}. Begin without it, and leave out what you know",
+        Visible(.0)
     )]
     LostPlace(String),
     #[error("{0}")]
@@ -80,11 +82,12 @@ pub(super) enum Rejection {
          configuration, and sign with its secret"
     )]
     NoControl,
-    #[error("the body must be empty, or {{\"chainId\": n}} with a platform chain id: {0}")]
+    #[error("the body must be empty, or {{\"chainId\": n}} with a platform chain id: {}", Visible(.0))]
     Control(String),
     #[error(
         "the body must be {{\"pauses\": {{\"139\": n}}}}, with the pausedSince of each chain from GET \
-         /PayTool/control: {0}"
+         /PayTool/control: {}",
+        Visible(.0)
     )]
     Resume(String),
     #[error(transparent)]

@@ -1,6 +1,7 @@
 //! The routes, and the document that describes them to machines.
 
 mod events;
+mod figures;
 mod ledger;
 mod operators;
 mod pages;
@@ -99,7 +100,7 @@ impl TestServer {
             earlier: vec![],
             caller: None,
             in_blocks: InBlocks::Below(0),
-            window: 10,
+            window: 1000,
             counts: vec![],
             chain_time: 0,
             at_ms: 1000,
@@ -110,7 +111,7 @@ impl TestServer {
 }
 
 /// The least of everything.
-fn limits() -> HttpConfig {
+pub(super) fn limits() -> HttpConfig {
     let second = Duration::from_secs(1);
     HttpConfig {
         listen: "127.0.0.1:0".parse().unwrap(),

@@ -7,6 +7,7 @@ mod options;
 
 use options::Options;
 
+use super::visible::Visible;
 use billing::{BadField, Entry, Fields, Mode, PlatformChainId, RequestId, Scalar};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
@@ -20,16 +21,16 @@ use std::fmt;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Malformed {
     /// Not JSON, or JSON of another shape.
-    #[error("the body cannot be read: {0}")]
+    #[error("the body cannot be read: {}", Visible(.0))]
     Json(String),
     /// The platform's own answer was an error.
-    #[error("the list that was passed on has code {0}, not 200: fetch it again")]
+    #[error("the list that was passed on has code {}, not 200: fetch it again", Visible(.0))]
     PlatformError(String),
     /// An option is misspelt or has a value that it cannot have.
-    #[error("{0}")]
+    #[error("{}", Visible(.0))]
     Option(String),
     /// Entries that cannot even be named in an answer.
-    #[error("{0}")]
+    #[error("{}", Visible(.0))]
     Entries(String),
     /// The entries belong to several chains, or one has a chain id that is none.
     #[error("chainId must be one platform chain id, the same in every entry")]
@@ -63,7 +64,13 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
         (Some("200"), _) | (None, None) => {}
         (code, _) => return Err(Malformed::PlatformError(code.unwrap_or("missing").to_owned())),
     }
-    let Some(data) = data else { return posted(options::read(&top)?, list(top.list()?)?) };
+    let Some(data) = data else {
+        let options = options::read(&top)?;
+        if code.is_none() {
+            options::nothing_else(&top)?;
+        }
+        return posted(options, list(top.list()?)?);
+    };
     let page: Object<'_> = serde_json::from_str(data.get()).map_err(|e| json(&e))?;
     options::none_in_page(&page)?;
     posted(options::read(&top)?, list(page.list()?)?)
@@ -73,9 +80,9 @@ fn posted(options: Options, listed: Vec<EntryFields>) -> Result<Posted, Malforme
     let chain = one_chain(&listed)?;
     let (mut entries, mut bad) = (Vec::with_capacity(listed.len()), Vec::new());
     for (index, EntryFields(fields)) in listed.into_iter().enumerate() {
-        if let Some(name) = fields.keys().find(|name| options::is_dry_run(name)) {
-            let what = "did you mean dryRun? Write it beside the list: an entry has no options";
-            return Err(Malformed::Option(format!("list[{index}].{name}: {what}")));
+        for name in fields.keys() {
+            options::check_field(name, &fields)
+                .map_err(|why| Malformed::Option(format!("list[{index}].{name}: {why}")))?;
         }
         match Entry::parse(fields) {
             Ok(entry) => entries.push(entry),

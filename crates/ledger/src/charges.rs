@@ -13,6 +13,9 @@ use wanted_batches::StepBatches;
 /// The number of batches that one step looks at: a commit waits for no more than these.
 const STEP: i64 = 64;
 
+/// The number of charges after which a step looks at no further batch, wanted or not: large batches are fewer.
+const MOST_CHARGES: usize = 2_000;
+
 /// A charge, with the batch that it is part of.
 #[derive(Clone, Debug)]
 pub struct LedgerEntry {
@@ -73,9 +76,10 @@ fn step(
     let newest = newest(tables)?.0;
     let start = after.map(|place| place.batch.0);
     let StepBatches { batches, next } = wanted_batches::look(tables, filter, order, start, newest)?;
-    let mut found = Vec::new();
+    let (mut found, mut looked) = (Vec::new(), 0_usize);
     for batch in batches {
         let Some(billing) = tables.billing(batch)?.map(Arc::new) else { continue };
+        looked = looked.saturating_add(billing.items.len());
         let wanted =
             billing.items.iter().enumerate().filter(|(_, line)| filter.wants(&billing, line));
         let mut entries: Vec<_> = wanted
@@ -89,6 +93,10 @@ fn step(
         if found.len() >= limit {
             found.truncate(limit);
             let next = found.last().map(LedgerEntry::place);
+            return Ok(LedgerStep { found, next, newest: BatchId(newest) });
+        }
+        if looked >= MOST_CHARGES {
+            let next = Some(order.behind(batch.0));
             return Ok(LedgerStep { found, next, newest: BatchId(newest) });
         }
     }

@@ -110,6 +110,7 @@ impl FeedKind {
             | HistoryEvent::LaneOpened
             | HistoryEvent::BlocksRead
             | HistoryEvent::TakenUp
+            | HistoryEvent::AllTakenUp
             | HistoryEvent::Reconciled
             | HistoryEvent::ChainBound
             | HistoryEvent::Profile

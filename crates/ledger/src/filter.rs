@@ -4,6 +4,9 @@ use alloy::primitives::Address;
 use billing::{BatchId, CallerLabel, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash};
 use journal::{Billing, Line};
 
+/// The word for charges that the chain has not decided.
+pub(crate) const OPEN: &str = "open";
+
 /// The place of a charge or a refusal in the ledger. The ledger is in the order of these places, and an entry in it
 /// never moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,6 +80,15 @@ pub struct LedgerFilter {
 }
 
 impl LedgerFilter {
+    /// Returns true if an index tells in which batches something may be wanted. Without one a step looks at batches one
+    /// after the other.
+    pub fn has_index(&self) -> bool {
+        self.subscribe.is_some()
+            || self.user.is_some()
+            || self.wallet.is_some()
+            || self.state.as_deref() == Some(OPEN)
+    }
+
     pub(crate) fn wants(&self, billing: &Billing, line: &Line) -> bool {
         let (key, chain) = (line.item.key, billing.origin.lane.chain);
         self.chains.as_ref().is_none_or(|chains| chains.contains(&chain))

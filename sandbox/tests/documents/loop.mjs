@@ -28,7 +28,7 @@ function configure() {
   assert.doesNotMatch(lines.join('\n'), /…/);
   writeFileSync(join(folder, 'merchant.toml'), lines.join('\n'));
   const secrets = { platform: 'everybody-knows-this-api-secret', signer: SIGNER[1], inbox: INBOX[1], onward: ONWARD };
-  for (const [name, secret] of Object.entries(secrets)) writeFileSync(join(folder, `${name}.secret`), `${secret}\n`);
+  for (const [name, secret] of Object.entries(secrets)) writeFileSync(join(folder, `${name}.secret`), `${secret}\n`, { mode: 0o600 });
 }
 
 /** The shop's own backend. It takes what is signed, once told to; some events it never wants. */

@@ -38,7 +38,7 @@ export function everyOptionIsThere(name) {
 export function everyNameIsKnown(name) {
   const written = blocks(name).find(({ language }) => language === 'toml').text;
   const all = written.replace(/^# (?=[a-z_]+ = )/gm, '').replace(/secret_file = ".*?"/g, 'secret_file = "secret"');
-  writeFileSync(join(folder, 'secret'), 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
+  writeFileSync(join(folder, 'secret'), 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', { mode: 0o600 });
   writeFileSync(join(folder, 'written.toml'), all);
   const { said } = run('merchant --config written.toml events list --state none.db');
   // Certificates are nowhere but in the document.

@@ -2,7 +2,7 @@
 //! guessed at: a dry run that nobody notices moves money.
 
 use super::{Malformed, Object};
-use billing::{Mode, RequestId};
+use billing::{Fields, Mode, RequestId};
 
 /// The options, as they are spelt, and without capitals.
 const OPTIONS: [(&str, &str); 3] =
@@ -10,10 +10,25 @@ const OPTIONS: [(&str, &str); 3] =
 
 const DRY_RUN: &str = "dryrun";
 
-/// Names that the platform writes around a list and into its page. Some are too near an option to be told from a
-/// slip otherwise.
-const PLATFORMS: [&str; 9] =
-    ["code", "msg", "description", "data", "list", "count", "page", "size", "more"];
+/// Names that the platform writes around a list and into its page, and the usual ones of other pages. Some are too near
+/// an option to be told from a slip otherwise.
+const PLATFORMS: [&str; 15] = [
+    "code",
+    "msg",
+    "description",
+    "data",
+    "list",
+    "count",
+    "page",
+    "size",
+    "more",
+    "total",
+    "hasMore",
+    "pages",
+    "pageNum",
+    "pageSize",
+    "totalPages",
+];
 
 /// The usual names of an entry's fields: none of them is a slip.
 const ENTRY_FIELDS: [&str; 11] = [
@@ -79,6 +94,19 @@ pub(super) fn read(top: &Object<'_>) -> Result<Options, Malformed> {
     Ok(Options { request_id, mode, dry_run })
 }
 
+/// Refuses what stands beside a caller's own list and is neither an option nor a name of the platform's page: an option
+/// by another name would be ignored, and so would a dry run.
+pub(super) fn nothing_else(top: &Object<'_>) -> Result<(), Malformed> {
+    let known =
+        |key: &str| PLATFORMS.contains(&key) || OPTIONS.iter().any(|(name, _)| *name == key);
+    match top.0.keys().find(|key| !known(key)) {
+        Some(key) => Err(Malformed::Option(format!(
+            "{key}: there is no such option. Beside list stand requestId, mode and dryRun"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses options in the page of the platform's envelope, where none is read.
 pub(super) fn none_in_page(page: &Object<'_>) -> Result<(), Malformed> {
     match page.0.keys().find_map(|key| Some((key, meant(key)?))) {
@@ -89,9 +117,25 @@ pub(super) fn none_in_page(page: &Object<'_>) -> Result<(), Malformed> {
     }
 }
 
-/// Returns true if the name of an entry's field is `dryRun`, or nearly: in an entry the option would mean nothing.
-pub(super) fn is_dry_run(field: &str) -> bool {
-    !ENTRY_FIELDS.contains(&field) && near(&plain(field), DRY_RUN)
+/// Refuses a field of an entry that is `dryRun`, or nearly, since an entry has no options; and one that is nearly an
+/// entry's own field, where that is not stated: the chain's terms would be charged in its place. Other fields may be
+/// arguments of a contract.
+pub(super) fn check_field(field: &str, fields: &Fields) -> Result<(), String> {
+    if ENTRY_FIELDS.contains(&field) {
+        return Ok(());
+    }
+    let plain = plain(field);
+    if near(&plain, DRY_RUN) {
+        return Err(
+            "did you mean dryRun? Write it beside the list: an entry has no options".to_owned()
+        );
+    }
+    let slips = |known: &str| strsim::osa_distance(&plain, &known.to_ascii_lowercase());
+    let meant = ENTRY_FIELDS.into_iter().find(|known| slips(known) <= 1);
+    match meant.filter(|meant| !fields.contains_key(*meant)) {
+        Some(meant) => Err(format!("did you mean {meant}?")),
+        None => Ok(()),
+    }
 }
 
 /// The option that a key is, or may have been meant to be.

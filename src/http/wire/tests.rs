@@ -87,6 +87,33 @@ fn a_near_miss_of_an_option_is_refused_wherever_it_stands() {
 }
 
 #[test]
+fn nothing_unknown_beside_a_callers_list_is_ignored() {
+    for key in ["noSend", "validate", "options", "idempotencyKey"] {
+        let said = why(&format!("{{\"{key}\":true,\"list\":[{ENTRY}]}}"));
+        assert!(said.starts_with(&format!("{key}: there is no such option")), "{said}");
+    }
+}
+
+#[test]
+fn a_near_miss_of_an_entrys_field_is_refused_where_the_field_is_missing() {
+    let entry = |field: &str| {
+        format!(r#"[{{"subscribeId":1,"planId":1,"userHash":"0x{}",{field}}}]"#, "1".repeat(64))
+    };
+    for (slip, meant) in [
+        ("Period", "period"),
+        ("ammount", "amount"),
+        ("tokenAdress", "tokenAddress"),
+        ("plan_version", "planVersion"),
+    ] {
+        let said = why(&entry(&format!("\"{slip}\":1")));
+        assert_eq!(said, format!("list[0].{slip}: did you mean {meant}?"));
+    }
+    for field in [r#""Period":1,"period":1"#, r#""memo":1"#, r#""plan":1"#, r#""cycle":2"#] {
+        assert!(read(entry(field).as_bytes()).is_ok(), "{field}");
+    }
+}
+
+#[test]
 fn options_around_the_platforms_own_answer_are_not_ignored() {
     let body = |outer: &str, inner: &str| {
         format!(r#"{{{outer}"code":200,"msg":"ok","data":{{{inner}"list":[{ENTRY}]}}}}"#)
@@ -146,5 +173,20 @@ proptest! {
     fn no_json_upsets_the_reader(keys in prop::collection::vec("[a-zA-Z]{1,12}", 0..6), value in "[-0-9a-z\\[\\]{}\",:.]{0,20}") {
         let fields: Vec<String> = keys.iter().map(|key| format!("\"{key}\":{value}")).collect();
         drop(read(format!("[{{{}}}]", fields.join(",")).as_bytes()));
+    }
+}
+
+#[test]
+fn the_words_of_a_body_end_no_line_of_the_log() {
+    let name = r"x\n2026-11-29T10:30:00.000000Z  INFO billed\u001b[2K";
+    for body in [
+        format!(r#"{{"{name}":1,"{name}":2,"list":[]}}"#),
+        format!(r#"{{"list":[{{"{name}":1,"{name}":2,"subscribeId":1}}]}}"#),
+        r#"{"list":[{"dry\nrun":1,"subscribeId":1}]}"#.to_owned(),
+        r#"{"dry\nrun":1,"list":[]}"#.to_owned(),
+        "{\"code\":[\n1],\"list\":[]}".to_owned(),
+    ] {
+        let why = why(&body);
+        assert!(!why.contains(char::is_control) && why.contains("\\n"), "{body}: {why}");
     }
 }

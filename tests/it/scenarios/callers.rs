@@ -143,7 +143,10 @@ async fn a_caller_does_what_its_rights_say_and_nothing_else() {
     }
     assert_eq!(shown(&elsewhere).await.body["data"], json!([]));
     forbidden(&elsewhere.post("/PayTool/control/pause", b"").await.unwrap(), "on chain 139");
-    assert_eq!(operator.post("/PayTool/control/pause", b"").await.unwrap().code(), 1);
+    let why = br#"{"why": "first\n2026-11-29T10:30:00Z  INFO second"}"#;
+    let paused = operator.post("/PayTool/control/pause", why).await.unwrap();
+    let told = paused.body["data"][0]["paused"].as_str().unwrap();
+    assert!(told.contains(r"first\n2026") && !told.contains('\n'), "one line of the log: {told}");
     assert_eq!(operator.resume().await.code(), 1);
     town.settled(&signer, &hash).await;
     town.assert_paid(&[1, 0, 0]).await;

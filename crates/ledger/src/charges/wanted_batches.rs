@@ -2,7 +2,7 @@
 //! is in which something may be wanted.
 
 use crate::charges::STEP;
-use crate::filter::{LedgerFilter, LedgerOrder, LedgerPlace};
+use crate::filter::{LedgerFilter, LedgerOrder, LedgerPlace, OPEN};
 use alloy::primitives::Address;
 use billing::{BatchId, CallerLabel, SubscribeId, TakenAsTold, UserHash};
 use journal::Reading;
@@ -45,7 +45,7 @@ pub(crate) fn look(
 
 /// All batches in which something may be wanted, where an index tells them.
 fn known(tables: Reading<'_>, filter: &LedgerFilter) -> SqlResult<Option<BTreeSet<i64>>> {
-    if filter.state.as_deref() == Some("open") {
+    if filter.state.as_deref() == Some(OPEN) {
         let sql = "SELECT id FROM batch WHERE state = 'open'";
         return tables
             .select(sql)?

@@ -220,3 +220,33 @@ async fn a_subscription_with_more_periods_than_a_calendar_has_is_found_too() {
     let step = step_of(&book.journal, filter, LedgerOrder::Newest, None, 9_999).await.unwrap();
     assert_eq!(step.found.len(), 2_100);
 }
+
+#[tokio::test]
+async fn a_step_looks_at_few_charges_however_large_the_batches_are() {
+    let book = Book::new().await;
+    for batch in 0..5_u64 {
+        let items: Vec<Item> = (0..900).map(|number| item(1, batch * 900 + number)).collect();
+        book.accept(&items).await.unwrap();
+    }
+    let failed = LedgerFilter { state: Some("failed".to_owned()), ..LedgerFilter::default() };
+    for order in [LedgerOrder::Oldest, LedgerOrder::Newest] {
+        let step = step_of(&book.journal, failed.clone(), order, None, 9).await.unwrap();
+        let next = step.next.map(|place| place.batch);
+        assert_eq!((step.found.len(), next), (0, Some(BatchId(3))), "{order:?}");
+        let places = places_of(&book, &LedgerFilter::default(), order).await;
+        assert_eq!(places.len(), 4500, "{order:?}: each charge once");
+    }
+}
+
+/// All places, in the order that they are told in.
+async fn places_of(book: &Book, filter: &LedgerFilter, order: LedgerOrder) -> Vec<LedgerPlace> {
+    let (mut all, mut after) = (vec![], None);
+    loop {
+        let step = step_of(&book.journal, filter.clone(), order, after, 9_999).await.unwrap();
+        all.extend(step.found.iter().map(LedgerEntry::place));
+        after = step.next;
+        if after.is_none() {
+            return all;
+        }
+    }
+}

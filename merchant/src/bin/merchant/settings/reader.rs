@@ -2,9 +2,12 @@
 //! the first.
 
 use config_rs::{Config, File, FileFormat, Value, ValueKind};
+use host::owner_only;
 use secrecy::SecretString;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::fs;
+use std::io::{self, Read as _};
 use std::time::Duration;
 
 use super::PREFIX;
@@ -112,9 +115,7 @@ impl Section<'_> {
             }
             (Some(secret), None) => (secret, key),
             (None, Some(path)) => {
-                let read = std::fs::read_to_string(&path);
-                let read = read.map_err(|error| format!("{path} cannot be read: {error}"));
-                let text = self.checked(file_key, read)?;
+                let text = self.checked(file_key, of_file(&path))?;
                 (text.trim_end_matches(['\r', '\n']).to_owned(), file_key)
             }
             (None, None) => return None,
@@ -145,6 +146,17 @@ impl Section<'_> {
     pub(super) fn fault(&mut self, key: &str, what: &str) {
         self.reader.faults.push(format!("{}.{key}: {what}", self.name));
     }
+}
+
+/// The text of a file that is its owner's alone.
+fn of_file(path: &str) -> Result<String, String> {
+    let unreadable = |error: io::Error| format!("{path} cannot be read: {error}");
+    let mut file = fs::File::open(path).map_err(unreadable)?;
+    let about = file.metadata().map_err(unreadable)?;
+    owner_only::check(&about).map_err(|why| format!("{path}: {why}"))?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(unreadable)?;
+    Ok(text)
 }
 
 fn flatten(prefix: &str, value: &Value, into: &mut BTreeMap<String, String>) {

@@ -1,6 +1,8 @@
 //! The configuration: all faults at once, and the environment over the file.
 
 use super::*;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 
 const GOOD: &str = r#"
 [platform]
@@ -63,6 +65,23 @@ fn a_secret_comes_from_one_place() {
     assert!(fault.contains("keep one of the two"), "{fault}");
     let alone = GOOD.replacen("secret = \"hidden-words\"", "", 1);
     assert!(Settings::read(&alone, both).is_ok());
+}
+
+#[test]
+fn a_secret_that_others_can_read_is_none() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "from a file\n").unwrap();
+    let variable = set("MERCHANT__PLATFORM__SECRET_FILE", file.path().to_str().unwrap());
+    let alone = GOOD.replacen("secret = \"hidden-words\"", "", 1);
+    for (mode, is_taken) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
+        std::fs::set_permissions(file.path(), Permissions::from_mode(mode)).unwrap();
+        let read = Settings::read(&alone, vec![variable.clone()]);
+        assert_eq!(read.is_ok(), is_taken, "{mode:o}: {read:?}");
+        if let Err(faults) = read {
+            let faults = faults.to_string();
+            assert!(faults.contains("platform.secret_file: ") && faults.contains("chmod 600"));
+        }
+    }
 }
 
 #[test]
