@@ -94,10 +94,10 @@ impl TvmProof {
     }
 }
 
-/// The contract that a transaction called, if the call succeeded.
+/// The contract that a transaction called, if the call succeeded. Nodes judge `contract_ret` of the first result; the
+/// rest is whatever the relay of the transaction filled in.
 fn called(message: &Transaction) -> Option<Address> {
-    let [ret] = message.ret.as_slice() else { return None };
-    let succeeded = ret.ret == 0 && ret.contract_ret == ContractResult::Success.number();
+    let succeeded = message.ret.first()?.contract_ret == ContractResult::Success.number();
     let raw = read::<Raw>(&message.raw_data)?;
     let [contract] = raw.contract.as_slice() else { return None };
     let call: TriggerSmartContract = read(&contract.parameter.as_ref()?.value)?;

@@ -1,10 +1,11 @@
-//! Blocks and headers of one node, each proven from what the node claims. A node whose block does not prove itself
-//! lied, and is caught.
+//! Blocks and headers of one node, each proven from what the node claims. A node whose header does not prove itself
+//! lied, and is caught. So is one whose block does not, where another answer proves the block.
 
 use super::api::Api;
 use super::block::TronBlock;
 use super::blocks::{Detail, NewestBlock};
 use super::endpoints::{Endpoints, Side};
+use super::judgements::{Failing, Judgements};
 use super::shown_headers::ShownHeaders;
 use super::signers::Signers;
 use futures_util::{StreamExt as _, stream};
@@ -12,9 +13,10 @@ use node::{AskError, Fleet, NodeId};
 use parking_lot::Mutex;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
-use tracing::debug;
+use tracing::{debug, warn};
 use tron_primitives::answer::BlockAnswer;
-use tron_primitives::block::{ProvenBlock, ProvenHeader};
+use tron_primitives::block::{ProvenBlock, ProvenHeader, Unproven};
+use tron_primitives::unjudged::Judgement;
 
 /// Number of headers that are asked for at once.
 const AT_ONCE: usize = 6;
@@ -33,12 +35,14 @@ pub struct BlockReader {
     signers: Signers,
     /// The newest headers that the nodes have shown.
     shown: Mutex<ShownHeaders>,
+    judgements: Mutex<Judgements>,
 }
 
 impl BlockReader {
     /// A reader that has read nothing yet.
     pub fn new(fleet: Arc<Fleet<Endpoints>>) -> Self {
-        Self { fleet, signers: Signers::default(), shown: Mutex::default() }
+        let (shown, judgements) = (Mutex::default(), Mutex::default());
+        Self { fleet, signers: Signers::default(), shown, judgements }
     }
 
     /// Returns the nodes that are read.
@@ -119,18 +123,44 @@ impl BlockReader {
         next.map_while(|(number, claimed)| self.prove(node, number, claimed)).collect()
     }
 
+    /// Proves a node's answer. None if it is a lie, or cannot be judged.
     fn prove(&self, node: NodeId, number: u64, claimed: BlockAnswer) -> Option<ProvenBlock> {
-        match claimed.prove_by(|digest, signature| self.signers.signer_of(digest, signature)) {
-            Ok(block) if block.header().number() == number => Some(block),
-            Ok(_) => {
-                let lie = format!("about block {number}: it is another block");
-                self.fleet.caught_lying(node, &lie);
-                None
+        let judged =
+            claimed.judge_by(|digest, signature| self.signers.signer_of(digest, signature));
+        let lie = match judged {
+            Ok(Judgement::Proven(block)) if block.header().number() == number => {
+                self.proves(&block);
+                return Some(block);
             }
-            Err(why) => {
-                self.fleet.caught_lying(node, &format!("about block {number}: {why}"));
-                None
+            Ok(Judgement::Unjudged { header, why }) if header.number() == number => {
+                self.fails_to_prove(node, &header, &why);
+                return None;
             }
+            Ok(_) => "it is another block".to_owned(),
+            Err(why) => why.to_string(),
+        };
+        self.fleet.caught_lying(node, &format!("about block {number}: {lie}"));
+        None
+    }
+
+    /// Catches the nodes that have told of this block what is not in it.
+    fn proves(&self, block: &ProvenBlock) {
+        let liars = self.judgements.lock().proven(block.header().id());
+        for liar in liars {
+            self.fleet.caught_lying(liar, &other_answer(block.header()));
+        }
+    }
+
+    /// Catches a node whose answer does not prove a block that another answer has proven. Otherwise nothing follows.
+    fn fails_to_prove(&self, node: NodeId, header: &ProvenHeader, why: &Unproven) {
+        let failing = self.judgements.lock().unproven(header.id(), node);
+        match failing {
+            Failing::Lie => self.fleet.caught_lying(node, &other_answer(header)),
+            Failing::New => {
+                let block = header.number();
+                warn!(block, %why, "this block does not prove itself, and no other answer proves it: it decides nothing");
+            }
+            Failing::Known => {}
         }
     }
 
@@ -205,4 +235,9 @@ impl BlockReader {
         let told: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         told.into_iter().map_while(|header| header).collect()
     }
+}
+
+/// The lie about a block that another answer has proven.
+fn other_answer(header: &ProvenHeader) -> String {
+    format!("about block {}: another answer proves what is in it", header.number())
 }

@@ -12,6 +12,7 @@ mod death;
 mod endpoints;
 mod finality;
 mod fleet;
+mod judgements;
 mod records;
 mod run;
 mod shown_headers;

@@ -148,10 +148,10 @@ impl Api<'_> {
     pub async fn call_result(self, side: Side, id: B256) -> Result<Option<CallResult>, AskError> {
         const QUESTION: &str = "gettransactionbyid";
         match self.ask(side, QUESTION, by_id(id)).await? {
-            Some(RawTx { id: answered, ret }) if answered == id => match ret.as_slice() {
-                [ret] => Ok(CallResult::of_word(&ret.contract_ret)),
-                _ => Ok(None),
-            },
+            // Further results are whatever the relay of the transaction filled in.
+            Some(RawTx { id: answered, ret }) if answered == id => {
+                Ok(ret.first().and_then(|first| CallResult::of_word(&first.contract_ret)))
+            }
             Some(RawTx { .. }) => Err(garbled(QUESTION)),
             None => Ok(None),
         }

@@ -2,6 +2,7 @@
 mod answers;
 mod limits;
 mod recorded;
+mod unjudged;
 
 use super::Api;
 use node::NodeId;

@@ -1,7 +1,7 @@
 //! A block as a node's HTTP API reports it (`getblock`, `getblockbynum`, `getnowblock`), believed in nothing.
 //!
-//! Fields with default values are left out of every answer. A field that is not known here makes a header
-//! or a result unreadable, since its bytes could not be recomputed.
+//! Fields with default values are left out of every answer. A field that is not known here makes a header unreadable.
+//! Elsewhere it is passed over: then the root does not fit, and the block is unjudged.
 
 use alloy::primitives::{B256, Bytes};
 use serde::Deserialize;
@@ -76,9 +76,10 @@ pub struct TransactionAnswer {
     pub ret: Vec<RetAnswer>,
 }
 
-/// The fate of a transaction.
+/// The result of a transaction. Nothing but `contract_ret` of the first is looked at by nodes; the rest is here since the
+/// leaf covers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct RetAnswer {
     /// Result of the transaction's call, in the word of [`ContractResult`](crate::result::ContractResult).
     #[serde(rename = "contractRet")]
@@ -87,4 +88,43 @@ pub struct RetAnswer {
     pub ret: String,
     /// Sun.
     pub fee: i64,
+    /// Of a new token.
+    #[serde(rename = "assetIssueID")]
+    pub asset_issue_id: String,
+    /// Sun.
+    pub withdraw_amount: i64,
+    /// Sun.
+    pub unfreeze_amount: i64,
+    /// Of an exchange.
+    pub exchange_received_amount: i64,
+    /// Of an exchange.
+    pub exchange_inject_another_amount: i64,
+    /// Of an exchange.
+    pub exchange_withdraw_another_amount: i64,
+    /// Of an exchange.
+    pub exchange_id: i64,
+    /// Sun.
+    pub shielded_transaction_fee: i64,
+    /// Of an order on the market.
+    #[serde(rename = "orderId")]
+    pub order_id: Bytes,
+    /// The orders that filled it.
+    #[serde(rename = "orderDetails")]
+    pub order_details: Vec<OrderDetailAnswer>,
+    /// Sun.
+    pub withdraw_expire_amount: i64,
+}
+
+/// A part of an order on the market that was filled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct OrderDetailAnswer {
+    /// The order that was there.
+    pub maker_order_id: Bytes,
+    /// The order that came.
+    pub taker_order_id: Bytes,
+    /// The amount sold.
+    pub fill_sell_quantity: i64,
+    /// The amount bought.
+    pub fill_buy_quantity: i64,
 }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! So a proven block is exactly what its producer signed: no transaction was taken away, added or given another
-//! result on the way. The module [`finality`](crate::finality) decides whether the producer may produce blocks, and
+//! result on the way. An answer whose header alone proves itself proves nothing else
+//! ([`Judgement`]). The module [`finality`](crate::finality) decides whether the producer may produce blocks, and
 //! whether enough others have built on the block.
 //!
 //! java-tron: `chainbase/.../capsule/BlockCapsule.java` (`getBlockId`, `calcMerkleRoot`,
@@ -16,9 +17,10 @@
 
 use crate::address::unprefixed;
 use crate::answer::{BlockAnswer, HeaderAnswer, TransactionAnswer};
-use crate::messages::{HeaderRaw, Ret, Transaction};
-use crate::result::{ContractResult, Ending};
+use crate::messages::HeaderRaw;
+use crate::result::Ending;
 use crate::transaction::txid;
+use crate::unjudged::Judgement;
 use alloy::primitives::{Address, B256, Bytes, Signature, U256};
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -32,8 +34,8 @@ pub enum Unproven {
     /// A number that no block has.
     #[error("a number in its header is out of range")]
     Range,
-    /// The transactions were altered, some are missing, or there are too many. Besides, a transaction
-    /// with a field that the HTTP API does not show cannot be recomputed.
+    /// The transactions were altered, some are missing, or there are too many; or one is as long as a node of the
+    /// tree. Besides, a transaction with a field that the HTTP API does not show cannot be recomputed.
     #[error("its transactions are not those that its header commits to")]
     Root,
     /// A transaction goes by another id than that of its bytes.
@@ -119,6 +121,14 @@ pub struct ProvenTransaction {
 }
 
 impl ProvenTransaction {
+    /// A transaction that the root of its block bears out. An error if its id is not that of its bytes.
+    fn of(told: TransactionAnswer) -> Result<Self, Unproven> {
+        if txid(&told.raw_data_hex) != told.tx_id {
+            return Err(Unproven::Transaction(told.tx_id));
+        }
+        Ok(Self { id: told.tx_id, ending: told.ending(), raw_data: told.raw_data_hex })
+    }
+
     /// SHA-256 of what was signed.
     pub fn id(&self) -> B256 {
         self.id
@@ -212,15 +222,33 @@ impl BlockAnswer {
         self,
         recover: impl FnOnce(&B256, &Signature) -> Option<Address>,
     ) -> Result<ProvenBlock, Unproven> {
-        let header = self.prove_header_by(recover)?;
-        let leaves: Vec<B256> =
-            self.transactions.iter().map(TransactionAnswer::leaf).collect::<Result<_, _>>()?;
-        if merkle_root(leaves) != header.root {
-            return Err(Unproven::Root);
+        match self.judge_by(recover)? {
+            Judgement::Proven(block) => Ok(block),
+            Judgement::Unjudged { why, .. } => Err(why),
         }
-        let transactions: Result<_, _> =
-            self.transactions.into_iter().map(TransactionAnswer::proven).collect();
-        Ok(ProvenBlock { header, transactions: transactions? })
+    }
+
+    /// The block, if it proves itself; or its header, if only that does.
+    ///
+    /// # Errors
+    /// [`Unproven`], and never [`Unproven::Root`] or [`Unproven::Word`]: the answer is false, whatever the block is.
+    pub fn judge_by(
+        self,
+        recover: impl FnOnce(&B256, &Signature) -> Option<Address>,
+    ) -> Result<Judgement, Unproven> {
+        let header = self.prove_header_by(recover)?;
+        let leaves: Result<Vec<B256>, _> =
+            self.transactions.iter().map(TransactionAnswer::leaf).collect();
+        let transactions: Result<Vec<_>, _> =
+            self.transactions.into_iter().map(ProvenTransaction::of).collect();
+        let transactions = transactions?;
+        let fits = |leaves| {
+            if merkle_root(leaves) == header.root { Ok(()) } else { Err(Unproven::Root) }
+        };
+        Ok(match leaves.and_then(fits) {
+            Ok(()) => Judgement::Proven(ProvenBlock { header, transactions }),
+            Err(why) => Judgement::Unjudged { header, why },
+        })
     }
 }
 
@@ -289,59 +317,6 @@ impl HeaderAnswer {
     }
 }
 
-impl TransactionAnswer {
-    /// Returns the transaction's leaf in the tree.
-    pub(crate) fn leaf(&self) -> Result<B256, Unproven> {
-        Ok(sha256(&self.message()?))
-    }
-
-    /// The bytes of the whole message, result included, of which the leaf is the SHA-256.
-    pub(crate) fn message(&self) -> Result<Vec<u8>, Unproven> {
-        let message = Transaction {
-            raw_data: self.raw_data_hex.to_vec(),
-            signature: self.signature.iter().map(|bytes| bytes.to_vec()).collect(),
-            ret: self.rets()?,
-        };
-        Ok(message.encode_to_vec())
-    }
-
-    fn rets(&self) -> Result<Vec<Ret>, Unproven> {
-        let ret = |said: &crate::answer::RetAnswer| {
-            let contract_ret = result_of(&said.contract_ret)?.number();
-            let ret = match said.ret.as_str() {
-                "" | "SUCESS" => 0,
-                "FAILED" => 1,
-                other => return Err(Unproven::Word(other.to_owned())),
-            };
-            Ok(Ret { fee: said.fee, ret, contract_ret })
-        };
-        self.ret.iter().map(ret).collect()
-    }
-
-    fn proven(self) -> Result<ProvenTransaction, Unproven> {
-        let ending = self.ending()?;
-        if txid(&self.raw_data_hex) != self.tx_id {
-            return Err(Unproven::Transaction(self.tx_id));
-        }
-        Ok(ProvenTransaction { id: self.tx_id, raw_data: self.raw_data_hex, ending })
-    }
-
-    /// A transaction has one result; nothing follows from several that differ, or from none.
-    fn ending(&self) -> Result<Ending, Unproven> {
-        let [only] = self.ret.as_slice() else { return Ok(Ending::Untold) };
-        let ending = result_of(&only.contract_ret)?.ending();
-        let failed = only.ret == "FAILED";
-        Ok(if failed && ending == Ending::Succeeded { Ending::Untold } else { ending })
-    }
-}
-
-fn result_of(word: &str) -> Result<ContractResult, Unproven> {
-    if word.is_empty() {
-        return Ok(ContractResult::Default);
-    }
-    ContractResult::of_word(word).ok_or_else(|| Unproven::Word(word.to_owned()))
-}
-
 /// Returns the address whose key made this signature over `digest`, if any key can have.
 pub fn recover(digest: &B256, signature: &Signature) -> Option<Address> {
     signature.recover_address_from_prehash(digest).ok()
@@ -361,6 +336,6 @@ fn read_signature(bytes: &[u8]) -> Option<Signature> {
     Some(Signature::new(word(r)?, word(s)?, parity))
 }
 
-fn sha256(bytes: &[u8]) -> B256 {
+pub(crate) fn sha256(bytes: &[u8]) -> B256 {
     B256::from(<[u8; 32]>::from(Sha256::digest(bytes)))
 }

@@ -26,18 +26,69 @@ pub struct Transaction {
     pub ret: Vec<Ret>,
 }
 
-/// `Transaction.Result`, as far as the nodes of today fill it.
+/// `Transaction.Result` without its map (28). Nodes of today fill `contract_ret`, and whoever relays a transaction may
+/// fill all the others.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Ret {
     /// Sun.
     #[prost(int64, tag = "1")]
     pub fee: i64,
-    /// 0 (`SUCESS`) or 1 (`FAILED`).
+    /// 0 (`SUCESS`), 1 (`FAILED`), or another number, which no node looks at.
     #[prost(int32, tag = "2")]
     pub ret: i32,
     /// A [`ContractResult`](crate::result::ContractResult).
     #[prost(int32, tag = "3")]
     pub contract_ret: i32,
+    /// `assetIssueID`.
+    #[prost(string, tag = "14")]
+    pub asset_issue_id: String,
+    /// Sun.
+    #[prost(int64, tag = "15")]
+    pub withdraw_amount: i64,
+    /// Sun.
+    #[prost(int64, tag = "16")]
+    pub unfreeze_amount: i64,
+    /// Of an exchange.
+    #[prost(int64, tag = "18")]
+    pub exchange_received_amount: i64,
+    /// Of an exchange.
+    #[prost(int64, tag = "19")]
+    pub exchange_inject_another_amount: i64,
+    /// Of an exchange.
+    #[prost(int64, tag = "20")]
+    pub exchange_withdraw_another_amount: i64,
+    /// Of an exchange.
+    #[prost(int64, tag = "21")]
+    pub exchange_id: i64,
+    /// Sun.
+    #[prost(int64, tag = "22")]
+    pub shielded_transaction_fee: i64,
+    /// `orderId`.
+    #[prost(bytes = "vec", tag = "25")]
+    pub order_id: Vec<u8>,
+    /// `orderDetails`.
+    #[prost(message, repeated, tag = "26")]
+    pub order_details: Vec<MarketOrderDetail>,
+    /// Sun.
+    #[prost(int64, tag = "27")]
+    pub withdraw_expire_amount: i64,
+}
+
+/// A part of an order on the market that was filled.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct MarketOrderDetail {
+    /// `makerOrderId`.
+    #[prost(bytes = "vec", tag = "1")]
+    pub maker_order_id: Vec<u8>,
+    /// `takerOrderId`.
+    #[prost(bytes = "vec", tag = "2")]
+    pub taker_order_id: Vec<u8>,
+    /// `fillSellQuantity`.
+    #[prost(int64, tag = "3")]
+    pub fill_sell_quantity: i64,
+    /// `fillBuyQuantity`.
+    #[prost(int64, tag = "4")]
+    pub fill_buy_quantity: i64,
 }
 
 /// The part of a transaction that is signed. Times in ms, `fee_limit` in sun.

@@ -2,11 +2,9 @@
 
 use crate::answer::{BlockAnswer, TransactionAnswer};
 use crate::block::{Unproven, join};
+use crate::leaf::NODE;
 use alloy::primitives::B256;
 use sha2::{Digest as _, Sha256};
-
-/// The length of two digests beside each other, bytes: a node of the tree has it, and no transaction may.
-const NODE: usize = 64;
 
 /// The neighbour of a node on its way up: the digest that stands beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +40,8 @@ impl BlockAnswer {
     /// The way up of the transaction with this id; none if it is not in the block.
     ///
     /// # Errors
-    /// [`Unproven::Word`]: a result of the block is not on the list of words.
+    /// [`Unproven::Word`]: a result of the block is not on the list of words. [`Unproven::Root`]: a transaction is as
+    /// long as a node of the tree.
     pub fn path(&self, id: B256) -> Result<Option<TransactionPath>, Unproven> {
         let Some(place) = self.transactions.iter().position(|one| one.tx_id == id) else {
             return Ok(None);

@@ -7,9 +7,13 @@ use certificate::event::Declaration;
 use certificate::evm::Named;
 use certificate::form::Certificate;
 use certificate::invalid::Invalid;
+use prost::Message as _;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
-use tron_primitives::block::ProvenHeader;
+use tron_primitives::answer::BlockAnswer;
+use tron_primitives::block::{ProvenHeader, block_id};
+use tron_primitives::transaction::txid;
 
 #[test]
 fn a_certificate_shows_who_was_charged_to_whoever_trusts_the_block() {
@@ -119,6 +123,41 @@ fn on_tron_nothing_is_certified_that_the_blocks_do_not_bear_out() {
     failed.transactions[0].ret[0].contract_ret = "REVERT".to_owned();
     let said = Certificate::of_tvm(&failed, above, id, statement(1, token));
     assert_eq!(said, Err(Invalid::Path), "another outcome is another block");
+}
+
+/// The block with other results of its first transaction, as if it had been made so. The signature is somebody's.
+fn with_results(block: &BlockAnswer, results: Value) -> BlockAnswer {
+    let mut block = block.clone();
+    block.transactions[0].ret = serde_json::from_value(results).unwrap();
+    let path = block.path(block.transactions[0].tx_id).unwrap().unwrap();
+    let raw = &mut block.block_header.raw_data;
+    raw.tx_trie_root = path.root().unwrap();
+    block.block_id = block_id(raw.number, txid(&raw.message().unwrap().encode_to_vec()));
+    block
+}
+
+#[test]
+fn on_tron_the_first_result_decides_whatever_a_relay_put_beside_it() {
+    let (blocks, token) = tvm_blocks(2);
+    let made = |results| {
+        let block = with_results(&blocks[0], results);
+        let id = block.transactions[0].tx_id;
+        Certificate::of_tvm(&block, &[], id, statement(1, token)).map(|made| (made, block.block_id))
+    };
+    let valid = [
+        json!([{ "contractRet": "SUCCESS", "ret": "FAILED" }]),
+        json!([{ "contractRet": "SUCCESS", "assetIssueID": "7", "orderDetails": [{}] }]),
+        json!([{ "contractRet": "SUCCESS" }, { "contractRet": "REVERT" }]),
+    ];
+    let texts = valid.map(|results| {
+        let (made, block) = made(results).unwrap();
+        assert!(Certificate::read(&made.text()).unwrap().verify(block).is_ok());
+        (block, made.text())
+    });
+    assert_eq!(verified(texts), [true; 3]);
+    for results in [json!([{ "contractRet": "REVERT" }, { "contractRet": "SUCCESS" }]), json!([])] {
+        assert_eq!(made(results).unwrap_err(), Invalid::Failed);
+    }
 }
 
 #[test]

@@ -141,14 +141,17 @@ impl AccountScan {
     async fn read_arrivals(&self) -> Result<BlockScan, ChainError> {
         let head = self.head.current().await?;
         let mut state = self.arrivals.lock().await;
-        let reading = if let Some(reading) = state.take() {
-            reading
-        } else {
-            Reading::after(&head.solid, self.horizon.at_start(&head)).of_uses()
-        };
+        // It stays in the state: were it lost, today's head would be the first block, and the blocks before unread.
+        let reading = state
+            .get_or_insert_with(|| {
+                Reading::after(&head.solid, self.horizon.at_start(&head)).of_uses()
+            })
+            .clone();
         self.proceed(&mut state, reading, &head).await
     }
 
+    /// Reads on, and leaves in `state` where to begin the next time. After a misfit a reading that stands in `state`
+    /// begins anew from its own first block; another one is begun by its caller.
     async fn proceed(
         &self,
         state: &mut Option<Reading>,
@@ -169,6 +172,7 @@ impl AccountScan {
             Ok(()) => {}
             Err(Interrupted::Misfit(misfit)) => {
                 warn!(block = reading.last.number, %misfit, "the irrevocable blocks do not fit; beginning anew");
+                *state = state.take().map(Reading::anew);
                 return Err(ChainError::Node { question: "getblock", answer: misfit.into() });
             }
             Err(Interrupted::Failed(error)) => {

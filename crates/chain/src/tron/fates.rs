@@ -13,6 +13,7 @@ use tracing::warn;
 use tron_node::{
     CallResult, ExpiringTx, Finality, SolidBlock, SolidBlocks, Support, TxFate, TxScan,
 };
+use tron_primitives::result::Ending;
 use tron_testimony::conclude::{
     BatchFate, Ground, Landing, TronConclusion, TronTestimony, agreed_record, conclude,
 };
@@ -113,7 +114,8 @@ impl Fates {
         }
     }
 
-    /// Returns a landing as its block has it. If nodes told otherwise, they lied, and nothing is concluded.
+    /// Returns a landing as its block has it. If nodes told otherwise than a proven block, they lied. Nothing is
+    /// concluded then, nor where the block does not say how the call went.
     fn told_by_the_block(
         &self,
         landing: Landing,
@@ -126,6 +128,10 @@ impl Fates {
             let told: Vec<TronTestimony> = all.iter().map(|(_, told)| told.clone()).collect();
             let record = agreed_record(landing.id, &told, self.access.fleet.needed());
             return BatchFate::Landed(Landing { block_time_ms, record, ..landing });
+        }
+        if ending == Some(Ending::Untold) {
+            warn!(tx.hash = %landing.id, block = landing.block, "the block does not say how the transaction went: nothing is concluded");
+            return BatchFate::Unclear;
         }
         warn!(tx.hash = %landing.id, block = landing.block, ?ending, "the block says otherwise than the record of the transaction");
         let tells = |testimony: &TronTestimony| {

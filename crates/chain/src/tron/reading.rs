@@ -12,8 +12,8 @@ const MARGIN_MS: u64 = 600_000;
 /// The irrevocable blocks read so far, and the findings in them.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
-    /// When the first block's successors began, Unix ms.
-    from_ms: u64,
+    /// The block after which it begins.
+    first: BlockPoint,
     /// Nothing that was signed before lands in a block after the first one at or past this time,
     /// Unix ms.
     until_ms: u64,
@@ -28,8 +28,13 @@ pub(super) struct Reading {
 impl Reading {
     /// Nothing is read yet but the block that comes before all that can hold something forgotten.
     pub(super) fn after(first: &TronBlock, until_ms: u64) -> Self {
-        let (last, found, rival) = (first.into(), Vec::new(), false);
-        Self { from_ms: first.time_ms, until_ms, last, judges: true, found, rival }
+        let (first, found, rival) = (BlockPoint::from(first), Vec::new(), false);
+        Self { first, until_ms, last: first, judges: true, found, rival }
+    }
+
+    /// The same before anything was read. It is read as far as before: what lands until then may have been signed.
+    pub(super) fn anew(self) -> Self {
+        Self { last: self.first, found: Vec::new(), rival: false, ..self }
     }
 
     /// One of uses of the account, whatever they did.
@@ -75,8 +80,8 @@ impl Reading {
     }
 
     pub(super) fn so_far(&self) -> BlockScan {
-        let whole = self.until_ms.saturating_sub(self.from_ms).max(1);
-        let read = self.last.time_ms.saturating_sub(self.from_ms).min(whole);
+        let whole = self.until_ms.saturating_sub(self.first.time_ms).max(1);
+        let read = self.last.time_ms.saturating_sub(self.first.time_ms).min(whole);
         let percent = read.saturating_mul(100).checked_div(whole).unwrap_or(100);
         let (found, complete, rival) = (self.found.clone(), self.complete(), self.rival);
         let read = LearntUpTo { number: self.last.number, id: self.last.id };

@@ -1,6 +1,7 @@
 //! What the tests share: the recordings of a real node, and a server that plays them back.
 
 mod approved;
+mod arrivals;
 mod beat;
 mod broadcasts;
 mod doors;
@@ -14,6 +15,7 @@ mod preflights;
 #[path = "../../../tron-node/src/tests/recorded.rs"]
 mod recorded;
 mod sightings;
+mod untold;
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod vectors;
 

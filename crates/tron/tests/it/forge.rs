@@ -36,13 +36,14 @@ pub(crate) fn transaction(seed: u64, word: &str) -> TransactionAnswer {
     }
 }
 
-fn leaf(transaction: &TransactionAnswer) -> B256 {
+pub(crate) fn leaf(transaction: &TransactionAnswer) -> B256 {
     let words = ["DEFAULT", "SUCCESS", "REVERT"];
     let number = |word: &str| words.iter().position(|known| *known == word).unwrap_or(0);
     let ret = transaction.ret.iter().map(|ret| Ret {
         fee: ret.fee,
         ret: i32::from(ret.ret == "FAILED"),
         contract_ret: i32::try_from(number(&ret.contract_ret)).unwrap(),
+        ..Ret::default()
     });
     let message = Transaction {
         raw_data: transaction.raw_data_hex.to_vec(),

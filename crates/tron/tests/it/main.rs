@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     reason = "a test may panic"
@@ -10,5 +11,7 @@
 mod alteration;
 mod finality;
 mod forge;
+mod hidden;
 mod recorded;
+mod results;
 mod steps;

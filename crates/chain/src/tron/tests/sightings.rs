@@ -14,11 +14,11 @@ use tron_primitives::transaction::{RefBlock, SignedBytes, Unsigned};
 const LOST: &str = "17_expired_without_inclusion.json";
 
 /// The signed bytes of a recorded broadcast.
-fn sent(file: &str, at: usize) -> Vec<u8> {
+pub(super) fn sent(file: &str, at: usize) -> Vec<u8> {
     hex::decode(step(file, at)["request"]["body"]["transaction"].as_str().unwrap()).unwrap()
 }
 
-fn slot(attempts: &[Vec<u8>]) -> Slot {
+pub(super) fn slot(attempts: &[Vec<u8>]) -> Slot {
     let attempt = |(seq, raw): (u32, &Vec<u8>)| Attempt {
         batch: BatchId(1),
         seq,
@@ -36,12 +36,12 @@ fn slot(attempts: &[Vec<u8>]) -> Slot {
     Slot { batch: BatchId(1), position: 0, contract, profile, accepted_ms: 0, items, attempts }
 }
 
-fn said(file: &str, at: usize) -> String {
+pub(super) fn said(file: &str, at: usize) -> String {
     step(file, at)["response"]["body"].to_string()
 }
 
 /// A node that knows no transaction, whose newest and newest irrevocable block is this one.
-fn at_head(double: &Double, block: &str) {
+pub(super) fn at_head(double: &Double, block: &str) {
     for service in ["wallet", "walletsolidity"] {
         double.says(&format!("/{service}/getblock"), 200, block);
         double.says(&format!("/{service}/gettransactioninfobyid"), 200, "{}");
@@ -108,7 +108,7 @@ pub(super) fn any_call() -> Vec<u8> {
 }
 
 /// Has the node show the block that a record of a transaction speaks of.
-fn holds(double: &Double, raw: &[u8], info: &Value) {
+pub(super) fn holds(double: &Double, raw: &[u8], info: &Value) {
     let number = info["blockNumber"].as_u64().unwrap();
     let time_ms = info["blockTimeStamp"].as_u64().unwrap();
     let place = forged::Place { number, time_ms, parent: B256::ZERO };
@@ -116,7 +116,7 @@ fn holds(double: &Double, raw: &[u8], info: &Value) {
     forged::show(double, number, &forged::block(place, Some((raw, word))).1);
 }
 
-async fn looked(chain: &TronChain, slot: &Slot) -> Sighting {
+pub(super) async fn looked(chain: &TronChain, slot: &Slot) -> Sighting {
     chain.poll_head(HeadExtent::Whole).await.unwrap();
     let [sighting] = <[Sighting; 1]>::try_from(chain.tracker.sightings(&[slot]).await).unwrap();
     sighting
