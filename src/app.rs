@@ -82,7 +82,10 @@ pub enum StartError {
     #[error("callers: {0}")]
     Caller(#[from] CallerError),
     /// The port is not to be had.
-    #[error("cannot listen on {address}: {problem}")]
+    #[error(
+        "cannot listen on {address} (http.listen or http.health_listen): {problem}. If the address is in use, \
+         `merchant-signer status` says if a Signer runs there already"
+    )]
     Listen {
         /// `http.listen` or `http.health_listen`.
         address: SocketAddr,

@@ -198,7 +198,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Standard error may be closed; there is nobody left to tell then.
             drop(writeln!(io::stderr(), "{error}"));
-            let misconfigured = error.is::<ConfigErrors>();
+            let misconfigured = error.is::<ConfigErrors>() || error.is::<first::NoConfig>();
             if misconfigured { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
@@ -213,6 +213,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             begin(network, *chain, data, cli.config.as_deref().unwrap_or(usual))?;
         }
         Some(Command::Init { owner_url_file, .. }) => {
+            first::refuse_none(path, USUAL_CONFIG)?;
             let journal = Config::load(path)?.journal;
             let owner = owner_url_file.as_deref().map(DatabaseUrl::in_file).transpose()?;
             journal_place::create(&journal, owner.as_ref())?;
@@ -237,6 +238,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<dyn Error>> {
+    first::refuse_none(path, USUAL_CONFIG)?;
     let config = Config::load(path)?;
     let sockets = Sockets::handed_over()?;
     let serves = matches!(command, Configured::Serve);

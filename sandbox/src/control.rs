@@ -1,10 +1,14 @@
 //! The sandbox's controls as commands: each asks a running sandbox over HTTP.
 
-use crate::demo::{ADMIN_PORT, Error};
+use crate::demo::{ADMIN_PORT, Error, called};
+use alloy::primitives::utils::parse_units;
 use clap::{Args, Subcommand, ValueEnum};
 use reqwest::Client;
 use serde_json::{Value, json};
 use std::io::{self, Write as _};
+
+/// The most decimals of a token here.
+const DECIMALS: u8 = 18;
 
 /// The location of the running sandbox.
 #[derive(Args, Clone, Copy, Debug)]
@@ -182,9 +186,9 @@ pub(crate) struct Fault {
     /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
     #[arg(long)]
     chain: Option<u32>,
-    /// Of api and signer: down, slow, lost or garbled. Of callbacks: down, lost or twice.
-    #[arg(long, default_value = "down")]
-    how: String,
+    /// Of api and signer: down, slow, lost or garbled. Of callbacks: down, lost or twice. Each needs it, but for --off.
+    #[arg(long)]
+    how: Option<String>,
     /// The number of times that the fault happens; until --off if not said.
     #[arg(long)]
     times: Option<u64>,
@@ -209,6 +213,16 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
+    /// Refuses a fault on the way that is not said.
+    fn check(&self) -> Result<(), &'static str> {
+        let said = self.off || self.how.is_some();
+        match self.kind.as_str() {
+            "api" | "signer" if !said => Err("say --how down, slow, lost or garbled; or --off"),
+            "callbacks" if !said => Err("say --how down, lost or twice; or --off"),
+            _ => Ok(()),
+        }
+    }
+
     fn body(&self) -> Value {
         json!({
             "kind": self.kind, "chainId": self.chain, "wallet": self.wallet, "depth": self.depth, "keep": !self.lose,
@@ -263,7 +277,44 @@ impl Control {
 
 /// Asks the running sandbox, and prints what it says. False if it refuses.
 pub(crate) async fn ask(control: &Control, at: Where) -> Result<bool, Error> {
+    if let Control::Fault(fault) = control {
+        fault.check()?;
+    }
+    if let Control::Transfer { chain, from, amount, .. } = control {
+        check_balance(at, *chain, from, amount).await?;
+    }
     let (name, body) = control.call();
+    let (good, answer) = post(at, name, &body).await?;
+    match writeln!(io::stdout(), "{answer:#}") {
+        // The reader has read enough: `sandbox status | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written?,
+    }
+    Ok(good)
+}
+
+/// Refuses to send more than a wallet holds: the transaction would revert, and its hash looks like a success.
+async fn check_balance(at: Where, chain: u32, from: &str, amount: &str) -> Result<(), Error> {
+    let (good, told) = post(at, "balance", &json!({"chainId": chain, "of": from})).await?;
+    let held = told["amount"].as_str().unwrap_or_default();
+    let base_units = |decimal: &str| parse_units(decimal, DECIMALS);
+    // Anything that is wrong with the request is for the transfer itself to tell.
+    let (true, Ok(holds), Ok(asked)) = (good, base_units(held), base_units(amount)) else {
+        return Ok(());
+    };
+    if asked.get_absolute() > holds.get_absolute() {
+        return Err(format!(
+            "{from} holds {held} on chain {chain}, less than {amount}: the transfer would revert, and was not sent. \
+             `{} fund` gives a wallet more",
+            called()
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// Asks the running sandbox: true if it has done so, and what it says.
+async fn post(at: Where, name: &str, body: &Value) -> Result<(bool, Value), Error> {
     let client = Client::builder().no_proxy().build()?;
     let url = format!("http://127.0.0.1:{}/sandbox", at.admin_port);
     let request = match name {
@@ -275,15 +326,10 @@ pub(crate) async fn ask(control: &Control, at: Where) -> Result<bool, Error> {
     };
     let response = request.send().await.map_err(|error| {
         format!(
-            "there is no running sandbox at {url}: start one with `cargo run -p sandbox` ({error})"
+            "there is no running sandbox at {url}: start one with `{}` ({error})",
+            called().trim_end_matches(" --")
         )
     })?;
     let good = response.status().is_success();
-    let answer: Value = serde_json::from_slice(&response.bytes().await?)?;
-    match writeln!(io::stdout(), "{answer:#}") {
-        // The reader has read enough: `sandbox status | head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        written => written?,
-    }
-    Ok(good)
+    Ok((good, serde_json::from_slice(&response.bytes().await?)?))
 }

@@ -99,13 +99,29 @@ impl Options {
     fn tell(&self, addresses: &serde_json::Value) -> Result<(), Error> {
         if let Some(file) = &self.ready_file {
             let part = file.with_extension("part");
-            std::fs::write(&part, format!("{addresses:#}\n"))?;
-            std::fs::rename(part, file)?;
+            let written = std::fs::write(&part, format!("{addresses:#}\n"));
+            written.and_then(|()| std::fs::rename(part, file)).map_err(|why| {
+                format!("--ready-file {} cannot be written: {why}", file.display())
+            })?;
         }
         if self.json && !self.once {
             paper::line(addresses)?;
         }
         Ok(())
+    }
+
+    /// Refuses a file for the addresses that could not be written in the end.
+    pub(crate) fn refuse_no_place(&self) -> Result<(), Error> {
+        let file = self.ready_file.as_deref().unwrap_or(Path::new(""));
+        match file.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            Some(directory) if !directory.is_dir() => Err(format!(
+                "--ready-file {}: there is no directory {}. Make it first",
+                file.display(),
+                directory.display()
+            )
+            .into()),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn ports(&self) -> Ports {
@@ -226,6 +242,15 @@ fn tell(paper: &Paper, running: &Running, sides: &[side::Side]) {
     ] {
         paper.line(&format!("  {what:<14} {value}"));
     }
+}
+
+/// The words that start this program again, as it was started.
+pub(crate) fn called() -> String {
+    // Cargo says so to the programs that it runs.
+    if std::env::var_os("CARGO").is_some() {
+        return "cargo run -qp sandbox --".to_owned();
+    }
+    std::env::args().next().unwrap_or_else(|| "sandbox".to_owned())
 }
 
 /// A path for people.

@@ -7,7 +7,7 @@ mod control;
 mod demo;
 mod deploy;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum, value_parser};
 use demo::scheduler;
 use jiff::Timestamp;
 use merchant::sign::Credentials;
@@ -16,6 +16,9 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+
+/// The flags that are never beside --ci: the parser waives a requirement that contradicts one of them.
+const WITHOUT_CI: [&str; 4] = ["once", "bare", "no_story", "state"];
 
 /// Everything outside a merchant on one machine: two chains, the platform over them, and the Signer. Shows them at work, and leaves them
 /// running.
@@ -39,10 +42,10 @@ struct Cli {
     #[arg(long, group = "kind", conflicts_with_all = ["once", "no_story", "state"])]
     ci: bool,
     /// With --ci: so many subscribers on each chain are due from the first link on.
-    #[arg(long, requires = "ci", value_name = "N", default_value_t = 1)]
+    #[arg(long, requires = "ci", conflicts_with_all = WITHOUT_CI, value_name = "N", default_value_t = 1)]
     subscribers: u8,
     /// With --ci: another number gives other subscription and order numbers, the same one the same.
-    #[arg(long, requires = "ci", value_name = "N", default_value_t = 0)]
+    #[arg(long, requires = "ci", conflicts_with_all = WITHOUT_CI, value_name = "N", default_value_t = 0)]
     seed: u16,
     /// The date in the sandbox when it begins, not before this machine's: 2027-01-31, or 2027-01-31T12:00:00Z.
     #[arg(long, value_parser = export::time, value_name = "TIME")]
@@ -54,7 +57,7 @@ struct Cli {
     #[arg(long, group = "kind", conflicts_with = "once")]
     bare: bool,
     /// With --bare or --ci: make a block on each chain so often (ms), with a clock that runs ahead, instead of one in every slot.
-    #[arg(long, requires = "kind", value_name = "MS")]
+    #[arg(long, requires = "kind", value_name = "MS", value_parser = value_parser!(u64).range(1..))]
     beat: Option<u64>,
     /// Port of the Ethereum JSON-RPC: 8545, or any free port if that is taken.
     #[arg(long)]
@@ -77,7 +80,7 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     /// With --ci: the command to live as long as.
-    #[arg(last = true, requires = "ci")]
+    #[arg(last = true, requires = "ci", conflicts_with_all = WITHOUT_CI)]
     run: Vec<String>,
 }
 
@@ -150,6 +153,7 @@ fn show(cli: &Cli, started: Instant) -> Result<bool, demo::Error> {
         state: cli.state.clone(),
         started,
     };
+    options.refuse_no_place()?;
     if cli.bare {
         return runtime.block_on(demo::bare::run(options));
     }
@@ -181,7 +185,7 @@ fn curl(
     if body == Path::new("-") {
         io::stdin().read_to_string(&mut text)?;
     } else {
-        text = std::fs::read_to_string(body)?;
+        text = read(body, "name a file with the body, or - for standard input")?;
     }
     let path = match family {
         Named::Evm => merchant::signer::Family::Evm.path(),
@@ -189,9 +193,18 @@ fn curl(
     };
     let caller = match caller {
         None => Credentials::new(scheduler::CALLER, scheduler::SECRET),
-        Some((key, file)) => Credentials::new(key, std::fs::read_to_string(file)?.trim_end()),
+        Some((key, file)) => {
+            let secret = read(file, "name the file with the caller's secret as --secret-file")?;
+            Credentials::new(key, secret.trim_end())
+        }
     };
     let url = format!("http://127.0.0.1:{}", port.unwrap_or(demo::SIGNER_PORT));
     writeln!(io::stdout(), "{}", scheduler::curl(&url, path, &caller, text.trim()))?;
     Ok(true)
+}
+
+/// Reads a file that the command line names; an error says what to do.
+fn read(path: &Path, advice: &str) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|why| format!("{} cannot be read ({why}): {advice}", path.display()))
 }

@@ -184,6 +184,14 @@ fn a_date_that_has_passed_and_a_file_that_nobody_could_read_in_time_are_refused(
     refused(&ended, "cannot be used with");
     let told = command(&["--once", "--beat", "5"]).output().unwrap();
     refused(&told, "required arguments were not provided");
+    for kind in [&["--bare"][..], &["--once"], &["--no-story"], &[]] {
+        let seed = command(&[kind, &["--seed", "5"]].concat()).output().unwrap();
+        let said = String::from_utf8_lossy(&seed.stderr);
+        assert!(said.starts_with("error: ") && said.contains("Usage: "), "{kind:?}: {said}");
+    }
+    refused(&for_tests(&["--beat", "0"]).output().unwrap(), "0 is not in 1..");
+    let nowhere = for_tests(&["--ready-file", "no/ready.json"]).output().unwrap();
+    refused(&nowhere, "--ready-file no/ready.json: there is no directory no");
 }
 
 #[tokio::test]
@@ -204,6 +212,25 @@ async fn sandboxes_of_one_seed_and_date_are_equal_at_once_and_of_another_seed_nu
     let [one, same, other] = [orders(&one).await, orders(&same).await, orders(&other).await];
     assert_eq!((one.len(), &one), (4, &same), "two on each chain");
     assert!(other.iter().all(|order| !one.contains(order)), "{other:?}");
+}
+
+#[test]
+fn a_command_that_would_do_nothing_or_harm_says_so() {
+    let sandbox = Sandbox::start(&["--bare", "--json"]);
+    let port = sandbox.at("adminUrl").rsplit(':').next().unwrap();
+    let ask = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sandbox"));
+        command.args(["--admin-port", port]).args(words).output().unwrap()
+    };
+    refused(&ask(&["fault", "signer"]), "say --how down, slow, lost or garbled");
+    assert!(ask(&["fault", "signer", "--off"]).status.success());
+    let send = |amount| {
+        ask(&["transfer", "--chain", "139", "--from", "ada", "--to", "dan", "--amount", amount])
+    };
+    refused(&send("123456789000"), "ada holds ");
+    assert!(send("0.5").status.success());
+    let curl = Command::new(env!("CARGO_BIN_EXE_sandbox")).args(["curl", "evm", "none"]).output();
+    refused(&curl.unwrap(), "none cannot be read");
 }
 
 #[tokio::test]
@@ -232,5 +259,9 @@ fn it_lives_as_long_as_a_command_that_finds_the_addresses_and_ends_by_its_succes
     let told: Value = serde_json::from_slice(&good.stdout).unwrap();
     assert!(told["api"]["secret"].is_string(), "{told}");
     assert!(!run("exit 3").status.success());
+    let none = for_tests(&["--", "no-such-program"]).output().unwrap();
+    refused(&none, "no-such-program: No such file");
+    let said = String::from_utf8_lossy(&none.stderr);
+    assert!(!said.contains("was removed"), "the Signer ends before its journal goes: {said}");
     refused(&for_tests(&["--once"]).output().unwrap(), "cannot be used with");
 }

@@ -3,7 +3,7 @@
 use super::connect::{self, Connected};
 use super::lanes::{self, Lanes};
 use super::standby::{self, StandbyServer};
-use super::{Machine, Sockets, StartError, limits};
+use super::{Machine, Sockets, StartError, journal_place, limits};
 use crate::auth::Callers;
 use crate::http::{self, AppState};
 use crate::telemetry::WebhookFigures;
@@ -55,6 +55,7 @@ pub async fn assemble(
     machine: Machine<'_>,
     sockets: &mut Sockets,
 ) -> Result<Assembled, StartError> {
+    journal_place::find(&config.journal)?;
     let chains = connect::all(&config, machine).await?;
     let (journal, standby_server) = standby::in_turn(&config, machine, &chains, sockets).await?;
     if mark_shares_the_disk(&config.journal) {

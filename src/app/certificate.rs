@@ -1,6 +1,7 @@
 //! `merchant-signer certificate`: the proof of a charge, from the journal itself or, while a Signer holds it, from that
 //! Signer.
 
+use super::export::out_file;
 use super::journal_place;
 use super::remote::{Remote, RemoteNeed};
 use crate::certificates::{ChargeMade, NoCertificate};
@@ -9,7 +10,6 @@ use chain::Records;
 use clap::Args;
 use config::Config;
 use contract::Profile;
-use host::owner_only;
 use journal::{Journal, OpenError};
 use ledger::PlaceInBatch;
 use node::Dial;
@@ -47,7 +47,7 @@ pub async fn run(
         Err(error) => return Err(error.into()),
     };
     let mut to: Box<dyn Write> = match &asked.out {
-        Some(path) => Box::new(owner_only::create(path)?),
+        Some(path) => Box::new(out_file(path)?),
         None => Box::new(io::stdout()),
     };
     // The text of a certificate has no line end, and a verifier refuses any other spelling.

@@ -1,12 +1,12 @@
 //! The commands that change claims by a person's word. They work on a journal that no Signer has open; of one that
 //! has it open, `resolve` is asked.
 
+use super::export::out_file;
 use super::journal_place;
 use super::remote::{Remote, RemoteNeed};
 use billing::SubscribeId;
 use clap::Args;
 use config::{Config, JournalPlace};
-use host::owner_only;
 use journal::{Journal, OpenError, PersonsWord, Resolution};
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -92,7 +92,7 @@ pub async fn export(journal: &JournalPlace, to: Option<&Path>) -> Result<String,
     journal.close().await;
     let exported = exported?;
     let Some(path) = to else { return Ok(exported.text.trim_end().to_owned()) };
-    owner_only::create(path)?.write_all(exported.text.as_bytes())?;
+    out_file(path)?.write_all(exported.text.as_bytes())?;
     let (billings, open) = (exported.billings, exported.open);
     Ok(format!(
         "{billings} billings in {}; {open} are still open, and are not in it",
@@ -106,7 +106,10 @@ pub async fn import(
     from: &Path,
     why: &str,
 ) -> Result<String, Box<dyn Error>> {
-    let text = std::fs::read_to_string(from)?;
+    let text = std::fs::read_to_string(from);
+    let text = text.map_err(|problem| {
+        format!("{} cannot be read: {problem}. Name a file of `claims export`", from.display())
+    })?;
     let journal = journal_place::open(journal)?;
     let told = journal.import_claims(text, BY.to_owned(), why.to_owned()).await;
     journal.close().await;

@@ -23,8 +23,8 @@ pub enum CopyCommand {
     /// Put a copy in the place of a journal that is gone. The Signer must not be running. After the next start, the
     /// Signer learns from the chains anything that the copy may lack, before it bills anything new.
     Restore {
-        /// A backup, or a directory of backups (`journal.backup_dir`) with a single one in it; of several it is told
-        /// how far each goes.
+        /// A backup. Of a directory (`journal.backup_dir`) the journals in it are listed, with how far each goes, and
+        /// none is put in place.
         from: PathBuf,
         /// A head that was kept elsewhere, ROW:DIGEST: the copy must hold that very row. May be given
         /// several times.

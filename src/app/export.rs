@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use ledger::LedgerFilter;
 use std::error::Error;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The format of a charge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -76,8 +77,9 @@ impl ExportCommand {
 /// Writes every line of the range, oldest first; without a range every charge and every refusal. Memory does not
 /// grow with their number.
 pub async fn run(config: &Config, export: &ExportCommand) -> Result<(), Box<dyn Error>> {
+    ledger_lines::refuse_empty_range(export.from, export.to)?;
     let to: Box<dyn Write> = match &export.out {
-        Some(path) => Box::new(owner_only::create(path)?),
+        Some(path) => Box::new(out_file(path)?),
         None => Box::new(io::stdout()),
     };
     let header = table::Header::after(export.after.as_ref());
@@ -90,6 +92,20 @@ pub async fn run(config: &Config, export: &ExportCommand) -> Result<(), Box<dyn 
     let written = sink.finish()?;
     writeln!(io::stderr(), "{written} lines, complete")?;
     Ok(())
+}
+
+/// Makes the file of `--out`, for what concerns customers.
+pub(super) fn out_file(path: &Path) -> Result<File, String> {
+    let shown = path.display();
+    owner_only::create(path).map_err(|problem| {
+        if problem.kind() == io::ErrorKind::AlreadyExists {
+            format!("there is already a file at {shown}, and it is not replaced: name another one with --out")
+        } else if problem.kind() == io::ErrorKind::NotFound {
+            format!("{shown} cannot be made: its directory does not exist. Make it, or name another one with --out")
+        } else {
+            format!("{shown} cannot be made: {problem}. Name another file with --out")
+        }
+    })
 }
 
 /// The destination of exported charges.

@@ -5,13 +5,36 @@ use keys::{self, private_file};
 use secrecy::ExposeSecret as _;
 use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Networks by name, each with the keys of its chain: the files of `config/networks` (`build.rs`).
 const NETWORKS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/networks.rs"));
 
 /// Paths of the first callers' secrets, beside the configuration.
 const SECRETS: [&str; 2] = ["secrets/scheduler", "secrets/operator"];
+
+/// The reason that there is nothing to go by: no file, and no variable either.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "there is no {file} in {}: go to its directory, name it with --config, or write one with `merchant-signer init \
+     --network NETWORK --chain ID`",
+    directory.display()
+)]
+pub struct NoConfig {
+    /// The usual name.
+    file: &'static str,
+    /// The directory in which the program was started.
+    directory: PathBuf,
+}
+
+/// Refuses to go on without a configuration, where neither `path` nor the environment has one. `usual` is the name of
+/// the file that is looked for.
+pub fn refuse_none(path: Option<&Path>, usual: &'static str) -> Result<(), NoConfig> {
+    if path.is_some() || config::is_in_environment() {
+        return Ok(());
+    }
+    Err(NoConfig { file: usual, directory: std::env::current_dir().unwrap_or_default() })
+}
 
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +66,8 @@ pub fn text(network: &str, platform_id: u32, data: &str) -> Option<String> {
     let [scheduler, operator] = SECRETS;
     let journal = serde_json::Value::from(format!("{data}/journal.sqlite"));
     let (_, chain) = NETWORKS.iter().find(|(name, _)| *name == network)?;
-    let (about, chain) = chain.split_once('\n')?;
+    let (about, chain) = chain.split_at(chain.find("\nname")?);
+    let chain = chain.trim_start();
     let below = format!("[chains.{platform_id}.");
     let lines = chain.lines().map(|line| match line.strip_prefix('[') {
         Some(section) => format!("{below}{section}\n"),
@@ -176,6 +200,16 @@ mod tests {
                 .map(|(label, bill, control)| (label.to_owned(), bill, control));
             let callers: Vec<_> = config.callers.iter().map(may).collect();
             assert_eq!(callers, [operator, scheduler], "somebody may pause from the first day on");
+        }
+    }
+
+    #[test]
+    fn what_a_network_is_stands_whole_above_its_section() {
+        for network in names() {
+            let text = text(network, 139, "data").unwrap();
+            let (before, after) = text.split_once("[chains.139]\ndefault = true\n").unwrap();
+            assert!(before.lines().last().is_some_and(|line| line.starts_with("# ")), "{before}");
+            assert!(after.starts_with("name = "), "{network}: {after}");
         }
     }
 

@@ -69,6 +69,9 @@ pub enum HoldError {
         /// Why not.
         why: CeilingFault,
     },
+    /// The directory of that file is not there.
+    #[error("keys.ceiling_file: the directory of {} does not exist: mount its disk, or correct the path", .0.display())]
+    NoPlaceForCeiling(PathBuf),
     /// A message over the socket is no question.
     #[error("the process that holds the keys was told something that it does not understand: {0}")]
     Nonsense(#[from] prost::DecodeError),
@@ -221,6 +224,9 @@ fn ceiling(config: &SigningConfig, lacks: &mut Vec<String>) -> Result<DayCeiling
                 )
             }));
             Ok(ceiling)
+        }
+        Err(CeilingFault::System(why)) if why.kind() == io::ErrorKind::NotFound => {
+            Err(HoldError::NoPlaceForCeiling(path))
         }
         Err(why) => Err(HoldError::Ceiling { path, why }),
     }

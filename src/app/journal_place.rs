@@ -12,6 +12,8 @@ use on_server as server;
 
 use config::{DatabaseUrl, JournalPlace};
 use journal::{Audit, AuditWatch, HistoryHead, Journal, OpenError, Setup, Turn, copies};
+use std::io;
+use std::path::Path;
 
 /// The error for a copy to a server without an owner of the tables.
 const NO_OWNER: OpenError = OpenError::NoOwner(
@@ -44,6 +46,16 @@ pub struct Versions {
     pub from: i64,
     /// After.
     pub to: i64,
+}
+
+/// Finds the file of the journal, where it is in one: without it nothing else is worth a word.
+pub fn find(place: &JournalPlace) -> Result<(), OpenError> {
+    let gone =
+        |path: &Path| matches!(path.metadata(), Err(e) if e.kind() == io::ErrorKind::NotFound);
+    match place {
+        JournalPlace::File(file) if gone(&file.path) => Err(OpenError::not_there(&file.path)),
+        JournalPlace::File(_) | JournalPlace::Server(_) => Ok(()),
+    }
 }
 
 /// Opens the journal that is configured for this process alone, on the machine's own clock.

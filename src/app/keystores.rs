@@ -9,6 +9,9 @@ use std::error::Error;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
+/// The longest keystore that is read for its fault, bytes.
+const LONGEST_KEYSTORE: usize = 64 * 1024;
+
 /// The commands for keystores.
 #[derive(Subcommand, Debug)]
 pub enum KeysCommand {
@@ -39,9 +42,9 @@ pub enum KeysCommand {
 pub fn run(directory: &Path, command: &KeysCommand) -> Result<String, Box<dyn Error>> {
     let (address, name) = match command {
         KeysCommand::List => {
-            let told = |(name, address): (String, Option<Address>)| {
-                let address = address.map_or_else(|| "unreadable".to_owned(), spellings);
-                format!("{address}  {name}")
+            let told = |(name, address): (String, Option<Address>)| match address {
+                Some(address) => format!("{}  {name}", spellings(address)),
+                None => format!("unreadable  {name}: {}", why_unreadable(directory, &name)),
             };
             let all: Vec<String> = keys::list(directory)?.into_iter().map(told).collect();
             return Ok(all.join("\n"));
@@ -55,6 +58,15 @@ pub fn run(directory: &Path, command: &KeysCommand) -> Result<String, Box<dyn Er
         }
     };
     Ok(format!("{}  {name}", spellings(address)))
+}
+
+/// Why a keystore was listed without an address.
+fn why_unreadable(directory: &Path, name: &str) -> String {
+    let path = directory.join(format!("{name}.json"));
+    match keys::private_file::read(&path, "keys list", LONGEST_KEYSTORE) {
+        Err(why) => why.to_string(),
+        Ok(_) => format!("{} is not a keystore that states its address", path.display()),
+    }
 }
 
 fn import(
@@ -75,7 +87,9 @@ fn import(
 /// The password in the file, or a random one.
 fn password(file: Option<&Path>) -> Result<SecretString, Box<dyn Error>> {
     Ok(match file {
-        Some(path) => std::fs::read_to_string(path)?.into(),
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|why| format!("--password-file {} cannot be read: {why}", path.display()))?
+            .into(),
         None => keys::random_password()?,
     })
 }

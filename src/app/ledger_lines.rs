@@ -32,6 +32,20 @@ impl LinesWanted {
     }
 }
 
+/// Refuses a range in which no time is.
+pub(super) fn refuse_empty_range(
+    from: Option<Timestamp>,
+    until: Option<Timestamp>,
+) -> Result<(), String> {
+    match (from, until) {
+        (Some(from), Some(until)) if from >= until => Err(format!(
+            "--from {from} is not before --to {until}, and nothing is in between: --to is the first time that is no \
+             longer meant, for one day the day after it"
+        )),
+        (_, _) => Ok(()),
+    }
+}
+
 /// Returns the filter for charges that blocks have decided from one time up to another.
 pub(super) fn decided(from: Option<Timestamp>, until: Option<Timestamp>) -> LedgerFilter {
     let seconds = Timestamp::as_second;

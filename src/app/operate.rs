@@ -160,16 +160,37 @@ async fn resume(
     asking: &Asking,
     server: Option<&str>,
     chain: Option<u32>,
-) -> Result<String, RemoteError> {
+) -> Result<String, Box<dyn Error>> {
     let signer = Remote::new(asking, server, RemoteNeed::Control)?.signer();
     let resumed = signer.resume(chain.map(|chain| ChainId(chain.into()))).await?;
     if resumed.ended.is_empty() {
-        return Ok("nothing is paused by a caller".to_owned());
+        let chains = resumed.chains.iter();
+        let known: Vec<_> =
+            chains.map(|one| (one.chain_id.to_string(), one.paused_since.is_some())).collect();
+        return Ok(nothing_ended(chain, &known)?);
     }
     let still = resumed.chains.iter().filter_map(|one| Some((one.chain_id, one.paused.as_ref()?)));
     let lines = still.map(|(chain, why)| format!("chain {chain}: still paused {why}"));
     let ended = format!("resumed: chain {}", resumed.ended.join(", "));
     Ok(std::iter::once(ended).chain(lines).collect::<Vec<_>>().join("\n"))
+}
+
+/// Says of a resume that ended no pause why not; an error if another chain was meant. `known` are the chains of the
+/// Signer by their ids, each with true if a caller has paused it.
+fn nothing_ended(chain: Option<u32>, known: &[(String, bool)]) -> Result<String, String> {
+    let paused: Vec<&str> =
+        known.iter().filter(|(_, paused)| *paused).map(|(id, _)| id.as_str()).collect();
+    let all: Vec<&str> = known.iter().map(|(id, _)| id.as_str()).collect();
+    match chain.map(|chain| chain.to_string()) {
+        Some(id) if !all.contains(&id.as_str()) => {
+            Err(format!("chain {id} is not configured: the Signer has {}", all.join(", ")))
+        }
+        Some(id) if !paused.is_empty() => Err(format!(
+            "chain {id} is not paused by a caller, and nothing was resumed: paused is {}",
+            paused.join(", ")
+        )),
+        Some(_) | None => Ok("nothing is paused by a caller".to_owned()),
+    }
 }
 
 /// Returns the status of a billing as JSON. The billing is named by its number, any of its hashes or its request
@@ -248,4 +269,21 @@ fn charge(charge: &EventCharge) -> String {
     let EventCharge { subscribe_id, state, fail_code, .. } = charge;
     let why = fail_code.as_ref().map(|code| format!(" {code}")).unwrap_or_default();
     format!("{subscribe_id} {state}{why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resume_of_another_chain_than_the_one_that_is_paused_fails_and_says_so() {
+        let known = [("139".to_owned(), true), ("136".to_owned(), false)];
+        let told = nothing_ended(Some(138), &known).unwrap_err();
+        assert_eq!(told, "chain 138 is not configured: the Signer has 139, 136");
+        let told = nothing_ended(Some(136), &known).unwrap_err();
+        assert!(told.ends_with("paused is 139"), "{told}");
+        let [_, unpaused] = known;
+        assert!(nothing_ended(Some(136), &[unpaused]).is_ok());
+        assert!(nothing_ended(None, &[]).is_ok());
+    }
 }

@@ -76,6 +76,7 @@ pub async fn run(
     dial: &dyn Dial,
     to: &mut dyn Write,
 ) -> Result<bool, Box<dyn Error>> {
+    ledger_lines::refuse_empty_range(wanted.from, wanted.to)?;
     let from = wanted.from.unwrap_or(Timestamp::UNIX_EPOCH);
     let filter = ledger_lines::decided(Some(from), wanted.to);
     let lines = LinesWanted::all(filter, wanted.server.clone());

@@ -51,8 +51,12 @@ pub enum CallError {
     },
     /// The answer does not prove to be the Signer's, and so it is none: what became of the request is unknown.
     #[error(
-        "{peer} answered HTTP {http_status} without the Signer's proof, which is no answer ({proof}): \
-         post the same again. {said}"
+        "{peer} answered HTTP {http_status} without the Signer's proof, which is no answer ({proof}): {}. {said}",
+        if *http_status == 401 {
+            "check the key and its secret, and this machine's clock (NTP), then post the same again"
+        } else {
+            "post the same again"
+        }
     )]
     Unproven {
         /// Scheme, host and port of the peer.
@@ -142,5 +146,23 @@ impl CallError {
             | Self::Unproven { .. }
             | Self::Entry { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_401_without_proof_has_the_secret_looked_at() {
+        let said = |http_status| {
+            let (peer, said) = ("http://signer".to_owned(), "unknown key".to_owned());
+            let proof = SignatureError::MalformedSign;
+            CallError::Unproven { peer, http_status, proof, said }.to_string()
+        };
+        assert!(said(401).contains("check the key and its secret, and this machine's clock"));
+        assert!(
+            !said(502).contains("secret") && said(502).contains("post the same again. unknown")
+        );
     }
 }

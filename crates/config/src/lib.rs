@@ -355,6 +355,12 @@ fn is_ours(name: &str) -> bool {
     layers::is_override(name) || incumbent::is_ours(name) || keys::has_variable(name)
 }
 
+/// Returns true if variables of the process say something of the configuration.
+pub fn is_in_environment() -> bool {
+    let says = |name: &str| layers::is_override(name) || incumbent::is_ours(name);
+    std::env::vars_os().any(|(name, _)| name.to_str().is_some_and(says))
+}
+
 /// Returns the variables that the process was started with, as far as they are ours.
 fn process_environment(faults: &Faults) -> Vec<(String, String)> {
     let mut ours = Vec::new();

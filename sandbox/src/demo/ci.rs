@@ -52,15 +52,19 @@ pub(crate) async fn run(options: Options, service: Service) -> Result<bool, Erro
     let (signer, address) = signer::start(&options, &place, &sides, &platform).await?;
     let url = format!("http://{address}");
     let told = addresses(&running, &place.join(signer::CONFIG), Some(&url));
-    options.tell(&told)?;
-    let command = match service.command.split_first() {
-        None => None,
-        Some((program, arguments)) => Some(start(program, arguments, &told)?),
+    // The Signer has ended before its directory goes, whatever comes of this.
+    let held = async {
+        options.tell(&told)?;
+        let command = match service.command.split_first() {
+            None => None,
+            Some((program, arguments)) => Some(start(program, arguments, &told)?),
+        };
+        ends.wait(command).await
     };
-    let held = ends.wait(command).await?;
+    let held = held.await;
     signer.shutdown().await;
     running.shutdown().await;
-    Ok(held)
+    held
 }
 
 fn start(program: &str, arguments: &[String], told: &Value) -> Result<Child, Error> {

@@ -118,7 +118,7 @@ pub(crate) fn curl(url: &str, path: &str, caller: &Credentials, body: &str) -> S
     let header = |name: &str, value: &str| format!("-H '{name}: {value}'");
     let body = body.replace('\'', r"'\''");
     let parts = [
-        format!("curl -s '{url}{path}'"),
+        format!("curl -sS '{url}{path}'"),
         header(KEY_HEADER, &caller.key),
         header(SIGN_HEADER, &signature),
         header(TIMESTAMP_HEADER, &at),

@@ -21,12 +21,12 @@ pub(crate) fn both(running: &Running, place: &Path) -> [Side; 2] {
     ];
     [
         Side {
-            ask: format!("curl -s {url} -d '{head}'"),
+            ask: format!("curl -sS {url} -d '{head}'"),
             config: config_evm(running, evm, place),
             ..side(Family::Evm, evm, Box::new(nodes.evm.clone()), evm_doors)
         },
         Side {
-            ask: format!("curl -s {}/wallet/getnowblock", doors.full),
+            ask: format!("curl -sS {}/wallet/getnowblock", doors.full),
             config: config_tron(running, tron, place),
             ..side(Family::Tron, tron, Box::new(nodes.tron.clone()), tron_doors)
         },

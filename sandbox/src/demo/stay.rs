@@ -5,7 +5,7 @@ use super::scheduler::{OPERATOR, OPERATOR_SECRET, Scheduler};
 use super::side::Side;
 use super::stories::BLOCKED;
 
-use super::{ADMIN_PORT, Error, SIGNER_PORT, loops, shown};
+use super::{ADMIN_PORT, Error, SIGNER_PORT, called, loops, shown};
 use sandbox_platform::{Pace, Running};
 use serde_json::json;
 use std::path::Path;
@@ -31,6 +31,7 @@ pub(super) async fn prepare(
     }
     let due = merchant.due().await?;
     paper.title("Everything stays up until Ctrl-C. In another terminal:");
+    let program = called();
     let port = match scheduler.port() {
         SIGNER_PORT => String::new(),
         port => format!(" --signer-port {port}"),
@@ -42,11 +43,11 @@ pub(super) async fn prepare(
         let file = place.join(format!("{}.json", side.family.key()));
         std::fs::write(&file, format!("{:#}\n", json!([spare])))?;
         let (family, file) = (side.family.key(), shown(&file));
-        paper.line(&format!("  cargo run -qp sandbox -- curl {family} {file}{port} | sh"));
+        paper.line(&format!("  {program} curl {family} {file}{port} | sh"));
     }
     let url = &scheduler.url;
-    paper.line(&format!("  curl -s {url}/health/ready"));
-    paper.line(&format!("  curl -s {url}/metrics"));
+    paper.line(&format!("  curl -sS {url}/health/ready"));
+    paper.line(&format!("  curl -sS {url}/metrics"));
     for side in sides {
         paper.line(&format!("  {}", side.ask));
     }
@@ -57,7 +58,7 @@ pub(super) async fn prepare(
     };
     for command in ["month", "fault revoke --chain 139 --wallet ada", "callbacks", "help"] {
         let admin = if command == "help" { "" } else { &admin };
-        paper.line(&format!("  cargo run -qp sandbox -- {command}{admin}"));
+        paper.line(&format!("  {program} {command}{admin}"));
     }
     paper.line(&format!("  # The console: {}", running.admin_url));
     paper.line(&format!("  # The Signer's page: {url}/, as {OPERATOR} with {OPERATOR_SECRET}"));

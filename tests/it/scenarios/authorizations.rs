@@ -15,7 +15,7 @@ use alloy::signers::local::PrivateKeySigner;
 use serde_json::{Value, json};
 
 /// Somebody else pays for a transaction that carries an authorization of the account with this nonce.
-async fn authorized(town: &Town, nonce: u64) -> B256 {
+pub(super) async fn authorized(town: &Town, nonce: u64) -> B256 {
     let key: PrivateKeySigner = KEY.parse().unwrap();
     // Of the address zero: it takes a delegation back, and uses a nonce all the same.
     let authorization =

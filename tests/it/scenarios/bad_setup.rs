@@ -2,12 +2,12 @@
 //! signed, and says what to do.
 
 use crate::world::contracts::{Billing, Merchant};
-use crate::world::signer::Installation;
+use crate::world::signer::{Installation, program};
 use crate::world::town::{Founding, KEY, Town};
 use serde_json::json;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Output;
+use std::process::{Command, Output};
 
 fn said(output: &Output) -> String {
     let (out, err) = (&output.stdout, &output.stderr);
@@ -22,6 +22,55 @@ async fn without_its_journal_the_signer_does_not_start_and_makes_none() {
     assert!(log.contains("there is no journal at"), "{log}");
     assert!(log.contains("merchant-signer init") && log.contains("restore"), "{log}");
     assert!(!town.installation.journal().exists(), "a journal is made on request only");
+}
+
+/// As after a start of the machine without the journal's disk.
+#[tokio::test]
+async fn where_the_directory_of_the_journal_is_missing_that_alone_is_told() {
+    let mut town = Town::found().await;
+    let journal = town.installation.path().join("data/journal.sqlite");
+    town.installation = town.installation.env("SIGNER__JOURNAL__PATH", journal.to_str().unwrap());
+    let log = town.installation.try_start().await.unwrap_err();
+    assert!(log.contains("there is no journal at") && log.contains("Mount its disk"), "{log}");
+    assert!(!log.contains("keys."), "{log}");
+    assert!(!journal.parent().unwrap().exists());
+}
+
+#[tokio::test]
+async fn beside_the_mark_of_a_journal_that_is_gone_none_is_made() {
+    let town = Town::found().await;
+    let journal = town.installation.journal();
+    fs::remove_file(&journal).unwrap();
+    let refused = town.installation.run(&["init"]).await;
+    let told = said(&refused);
+    assert!(!refused.status.success() && told.contains("its mark"), "{told}");
+    assert!(told.contains("merchant-signer restore") && !journal.exists(), "{told}");
+    fs::remove_file(town.installation.path().join("journal.sqlite.mark")).unwrap();
+    assert!(town.installation.run(&["init"]).await.status.success());
+}
+
+#[test]
+fn without_any_configuration_every_command_says_how_to_come_by_one() {
+    let room = tempfile::tempdir().unwrap();
+    for words in [&["check"][..], &[], &["init"], &["audit"]] {
+        let mut command = Command::new(program());
+        let ended = command.args(words).current_dir(room.path()).output().unwrap();
+        let told = said(&ended);
+        assert_eq!(ended.status.code(), Some(2), "{told}");
+        assert!(told.starts_with("there is no signer.toml in ") && told.contains("--config"));
+        assert!(told.contains("init --network") && told.lines().count() == 1, "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_port_that_is_in_use_is_told_with_its_key() {
+    let mut town = Town::found().await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap().to_string();
+    town.installation = town.installation.env("SIGNER__HTTP__LISTEN", &at);
+    let log = town.installation.try_start().await.unwrap_err();
+    assert!(log.contains(&format!("cannot listen on {at} (http.listen")), "{log}");
+    assert!(log.contains("merchant-signer status"), "{log}");
 }
 
 #[tokio::test]

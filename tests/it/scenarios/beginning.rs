@@ -61,6 +61,10 @@ async fn a_key_is_made_that_nobody_has_seen() {
     assert!(list.contains(made_it.trim()), "{list}");
     let again = town.installation.run(&["keys", "new", "second"]).await;
     assert!(!again.status.success(), "{}", said(&again));
+    let keystore = town.installation.path().join("keys/second.json");
+    fs::set_permissions(keystore, fs::Permissions::from_mode(0o644)).unwrap();
+    let list = said(&town.installation.run(&["keys", "list"]).await);
+    assert!(list.contains("unreadable  second: ") && list.contains("mode 0644"), "{list}");
 }
 
 #[tokio::test]

@@ -34,13 +34,17 @@ async fn told(installation: &Installation, arguments: &[&str]) -> (bool, String)
     (output.status.success(), String::from_utf8(said).unwrap())
 }
 
+/// Asserts that a command fails, and says why.
+async fn fails(installation: &Installation, arguments: &[&str], why: &str) {
+    let (done, said) = told(installation, arguments).await;
+    assert!(!done && said.contains(why), "{arguments:?}: {said}");
+}
+
 async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
     let town = with_operator(family).await;
     let installation = &town.installation;
-    let (well, said) = told(installation, &["status", "--server", "http://127.0.0.1:1"]).await;
-    assert!(!well && said.contains("Does it run there?"), "{said}");
-    let (well, said) = told(installation, &["health", "--server", "http://127.0.0.1:1"]).await;
-    assert!(!well && said.contains("Does it run there?"), "{said}");
+    fails(installation, &["status", "--server", "http://127.0.0.1:1"], "Does it run there?").await;
+    fails(installation, &["health", "--server", "http://127.0.0.1:1"], "Does it run there?").await;
     let signer = town.signer().await;
     signer.ready().await;
     let server = ["--server", signer.scheduler.url.as_str()];
@@ -68,6 +72,8 @@ async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
     assert!(refused.status == 403 && refused.text.contains("a node lies"), "{refused:?}");
     let (done, said) = ask(&["pause", "--why", " "]).await;
     assert!(!done && said.contains("why is 1 to 500 characters"), "{said}");
+    let (done, said) = ask(&["resume", "--chain", "138"]).await;
+    assert!(!done && said.contains("chain 138 is not configured: the Signer has 139"), "{said}");
     let (done, said) = ask(&["resume"]).await;
     assert!(done && said.starts_with("resumed: chain 139"), "{said}");
     let (done, said) = ask(&["resume"]).await;
@@ -96,6 +102,31 @@ async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
 }
 
 /// In the middle of an edit, and of an incident.
+#[tokio::test]
+async fn a_range_without_time_and_a_file_that_is_there_or_is_not_are_refused_by_name() {
+    let town = Town::found().await;
+    let installation = &town.installation;
+    std::fs::write(installation.path().join("mine.csv"), "kept").unwrap();
+    let back = ["--from", "2026-02-01", "--to", "2026-01-01"];
+    for (words, why) in [
+        ([&["totals"], &back[..]].concat(), "--from 2026-02-01T00:00:00Z is not before --to"),
+        ([&["export"], &back[..]].concat(), "--from 2026-02-01T00:00:00Z is not before --to"),
+        (vec!["export", "--out", "mine.csv"], "there is already a file at mine.csv"),
+        (vec!["export", "--out", "no/a.csv"], "no/a.csv cannot be made: its directory"),
+        (vec!["claims", "export", "--out", "mine.csv"], "there is already a file at mine.csv"),
+        (vec!["claims", "import", "none", "--why", "w"], "none cannot be read: "),
+        (vec!["backup", "no/a.sqlite"], "no/a.sqlite cannot be made: there is no directory no"),
+        (
+            vec!["status", "--server", "http://127.0.0.1:1", "--key", "k", "--secret-file", "none"],
+            "--secret-file: none: the file cannot be read",
+        ),
+    ] {
+        fails(installation, &words, why).await;
+    }
+    let kept = std::fs::read_to_string(installation.path().join("mine.csv")).unwrap();
+    assert_eq!(kept, "kept");
+}
+
 #[tokio::test]
 async fn a_fault_of_the_configuration_keeps_nobody_from_pausing() {
     let town = with_operator(Family::Evm).await;

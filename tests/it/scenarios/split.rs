@@ -60,6 +60,7 @@ async fn the_key_is_in_the_memory_of_the_other_process_alone_and_that_one_can_do
     assert_eq!(holder.core_limit(), ["0", "0"]);
     let first = std::fs::read_to_string(format!("/proc/{}/status", signer.process.id())).unwrap();
     assert!(first.contains("Seccomp:\t2"), "{first}");
+    assert!(first.contains("Seccomp_filters:\t2"), "it may still run programs: {first}");
     // The part of the configuration that it was given is a file in memory.
     let known = ["socket:", "pipe:", "/dev/null", "/memfd:configuration"];
     let odd = |file: &&String| !known.iter().any(|known| file.starts_with(known));

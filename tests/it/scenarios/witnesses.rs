@@ -1,10 +1,11 @@
 //! On EVM nothing is decided by a final block that witnesses do not bear out, nor while nodes deny one that was final
 //! before, however many they are.
 
+use super::authorizations::authorized;
 use crate::world::anvil::Mining;
 use crate::world::made_up;
 use crate::world::patience::eventually;
-use crate::world::proxy::{Act, Proxy};
+use crate::world::proxy::{Act, Proxy, SEND};
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town};
 use serde_json::{Value, json};
@@ -178,4 +179,34 @@ async fn of_three_providers_the_one_that_denies_such_a_block_is_caught() {
     let hash = billed(&town, &signer, 1).await;
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
     town.assert_paid(&[1, 1, 0]).await;
+}
+
+/// Providers together could name a nonce used that is free, and hold back the transaction.
+#[tokio::test]
+async fn beside_a_witness_a_nonce_is_used_by_no_transaction_only_where_that_is_proven() {
+    let (town, nodes, _) = town_of(1, 1).await;
+    nodes[0].fault("eth_getProof", Act::Refuse("the method does not exist"));
+    let signer = town.signer().await;
+    nodes[0].fault(SEND, Act::Refuse("not now"));
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    authorized(&town, 0).await;
+    eventually("nothing new is signed", async || {
+        town.anvil.mine(1).await;
+        signer.scheduler.get("/health/ready").await.status == 503
+    })
+    .await;
+    for _ in 0..8 {
+        town.anvil.mine(1).await;
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        assert_eq!(state(&signer, &hash).await, "open", "{}", signer.log());
+    }
+    signer.terminate().await;
+    nodes[0].heal();
+    let signer = town.signer().await;
+    eventually("the proof ends it", async || {
+        town.anvil.mine(1).await;
+        state(&signer, &hash).await == "usurped"
+    })
+    .await;
+    town.assert_paid(&[0, 0, 0]).await;
 }

@@ -58,7 +58,11 @@ pub fn the_copy(from: &Path) -> Result<PathBuf, NotCopied> {
     }
     let seen = backup_directory::journals_in(from)?;
     let directory = from.to_owned();
-    Err(if seen.is_empty() { NotCopied::None(directory) } else { NotCopied::Listed { directory, seen } })
+    Err(if seen.is_empty() {
+        NotCopied::None(directory)
+    } else {
+        NotCopied::Listed { directory, seen }
+    })
 }
 
 /// Looks at a copy, and changes nothing.

@@ -44,7 +44,9 @@ pub enum NotCopied {
     )]
     NoCopy(PathBuf),
     /// A directory has none.
-    #[error("there is no backup of a journal in {0}: name the directory that they are in, or a backup")]
+    #[error(
+        "there is no backup of a journal in {0}: name the directory that they are in, or a backup"
+    )]
     None(PathBuf),
     /// There is no directory for the copy.
     #[error("{to} cannot be made: there is no directory {directory}. Mount its disk, or make it")]

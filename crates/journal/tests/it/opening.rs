@@ -316,7 +316,8 @@ async fn a_start_does_not_read_the_history_from_end_to_end() {
     let book = Book::in_a_file().await;
     let plan = book.journal.read(|conn| {
         let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {}", testing::learnt()))?;
-        let steps = plan.query_map(rusqlite::params![CHAIN.0, "0x", 0, i64::MAX], |row| row.get::<String>(3))?;
+        let steps = plan
+            .query_map(rusqlite::params![CHAIN.0, "0x", 0, i64::MAX], |row| row.get::<String>(3))?;
         steps.collect::<SqlResult<Vec<String>>>()
     });
     let plan = plan.await.unwrap().join("; ");

@@ -2,9 +2,12 @@
 //! understand ends it.
 
 use crate::world::signer::program;
-use crate::world::town::{Town, signer_address};
-use alloy::consensus::{SignableTransaction as _, TxEip1559};
+use crate::world::town::{KEY, Town, signer_address};
+use alloy::consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
+use alloy::eips::Encodable2718 as _;
 use alloy::primitives::{Address, Signature, TxKind, U256};
+use alloy::signers::SignerSync as _;
+use alloy::signers::local::PrivateKeySigner;
 use billing::AttemptKind;
 use keys::{
     Ask, KeyAnswer, KeyQuestion, KeyReply, Manifest, OpenedAs, SignAgain, frame, read_frame,
@@ -64,6 +67,15 @@ impl Asked {
         }
     }
 
+    /// The question for a cancel, in the place of something that the account has signed.
+    fn cancel(&self, bytes: Vec<u8>) -> KeyQuestion {
+        let before = TxEip1559 { input: vec![1; 4].into(), ..self.made(Address::ZERO) };
+        let key: PrivateKeySigner = KEY.parse().unwrap();
+        let signature = key.sign_hash_sync(&before.signature_hash()).unwrap();
+        let earlier = TxEnvelope::from(before.into_signed(signature)).encoded_2718();
+        KeyQuestion::Cancel(SignAgain { bytes, earlier })
+    }
+
     /// Waits for its end: it gave no further answer.
     fn ended(mut self) -> bool {
         match read_frame(&mut self.socket) {
@@ -84,7 +96,7 @@ async fn it_signs_what_its_own_policy_allows_whoever_asks_and_refuses_everything
     assert_eq!(opened.outcome, Some(OpenedAs::Address(signer_address().to_vec())));
     assert!(asked.manifest.lacks.is_empty(), "{:?}", asked.manifest.lacks);
     let nothing = asked.made(signer_address());
-    let signature = asked.ask(KeyQuestion::Cancel(nothing.encoded_for_signing())).unwrap();
+    let signature = asked.ask(asked.cancel(nothing.encoded_for_signing())).unwrap();
     let signer = signature.recover_address_from_prehash(&nothing.signature_hash()).unwrap();
     assert_eq!(signer, signer_address());
     // Coins to a thief, a call of a token, a transaction on another chain, a billing that charges nobody.
@@ -106,10 +118,10 @@ async fn it_signs_what_its_own_policy_allows_whoever_asks_and_refuses_everything
         KeyQuestion::Again(SignAgain { bytes: tx.encoded_for_signing(), earlier: earlier.to_vec() })
     };
     for (question, rule) in [
-        (KeyQuestion::Cancel(asked.made(thief).encoded_for_signing()), "cancel"),
-        (KeyQuestion::Cancel(coins.encoded_for_signing()), "value"),
-        (KeyQuestion::Cancel(other.encoded_for_signing()), "chain"),
-        (KeyQuestion::Cancel(b"no transaction".to_vec()), "function"),
+        (asked.cancel(asked.made(thief).encoded_for_signing()), "cancel"),
+        (asked.cancel(coins.encoded_for_signing()), "value"),
+        (asked.cancel(other.encoded_for_signing()), "chain"),
+        (asked.cancel(b"no transaction".to_vec()), "function"),
         (bill(&approve), "contract"),
         (bill(&TxEip1559 { to: TxKind::Call(town.contract), ..approve.clone() }), "function"),
         (again(&approve, b"no transaction"), "again"),
@@ -123,7 +135,7 @@ async fn it_signs_what_its_own_policy_allows_whoever_asks_and_refuses_everything
 #[tokio::test]
 async fn whatever_it_does_not_understand_ends_it_with_all_of_its_threads() {
     let town = Town::found().await;
-    let cancel = KeyQuestion::Cancel(vec![1; 40]);
+    let cancel = KeyQuestion::Cancel(SignAgain { bytes: vec![1; 40], earlier: vec![] });
     let of = |key, question| frame(&Ask { id: 1, key, question }).unwrap();
     for said in [
         vec![0xff; 8],                // a frame of four gigabytes
