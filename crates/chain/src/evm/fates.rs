@@ -163,9 +163,9 @@ impl Fates {
         fate
     }
 
-    /// Returns true if the word of nodes, or a proof, shows that the nonce is used for good. Where others than the nodes
-    /// bear out final blocks, nodes together could still name a true block and hold back a transaction whose nonce is
-    /// free: there only the account's own proof counts.
+    /// Returns true if the word of nodes, or a proof, shows that the nonce is used for good. Nodes together could name a
+    /// true block and hold back a transaction whose nonce is free: only the account's own proof counts where others
+    /// bear out final blocks.
     fn may_be_used_up(&self, nonce: u64) -> bool {
         !self.access.final_chain.has_others() || self.nonces.used(nonce)
     }

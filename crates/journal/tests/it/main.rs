@@ -28,6 +28,7 @@ mod restoring;
 mod settling;
 mod sharing;
 mod spending;
+mod taking_up;
 mod used_up;
 mod versions;
 
