@@ -141,8 +141,7 @@ fn members(
 ) -> Result<Vec<Member<JsonRpc>>, UnusableUrl> {
     let dialled = urls.iter().enumerate().map(|(at, url)| {
         let client = JsonRpc::new(dial, Target { url, key: None, timeout });
-        let client =
-            client.map_err(|problem| UnusableUrl { key: format!("{key}[{at}]"), problem });
+        let client = client.map_err(|problem| UnusableUrl { key: format!("{key}[{at}]"), problem });
         Ok(member(url, client?))
     });
     dialled.collect()
