@@ -150,7 +150,7 @@ fn everything_that_is_wrong_with_an_identity_is_said_at_once() {
     assert_eq!(said(&[("userHash", Some(Scalar::Bool(true)))]), format!("userHash {hash}"));
     assert_eq!(
         said(&[("userHash", None), ("planId", Some(text("x"))), ("subscribeId", None)]),
-        format!("subscribeId is missing; userHash is missing; planId {int64}")
+        format!("subscribeId is missing; planId {int64}; userHash is missing")
     );
 }
 
