@@ -194,6 +194,9 @@ async fn a_copy_of_no_use_is_refused_and_says_what_to_do(family: Family) {
     backed_up(&signer).await;
     signer.terminate().await;
     succeeds(&town, &["backup", "late.sqlite"]).await;
+    let output = town.installation.run(&["backup", "no/a.sqlite"]).await;
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("no/a.sqlite cannot be made: there is no directory no"), "{said}");
     for ending in ["", "-wal"] {
         let mut gone = town.installation.journal().into_os_string();
         gone.push(ending);

@@ -115,7 +115,6 @@ async fn a_range_without_time_and_a_file_that_is_there_or_is_not_are_refused_by_
         (vec!["export", "--out", "no/a.csv"], "no/a.csv cannot be made: its directory"),
         (vec!["claims", "export", "--out", "mine.csv"], "there is already a file at mine.csv"),
         (vec!["claims", "import", "none", "--why", "w"], "none cannot be read: "),
-        (vec!["backup", "no/a.sqlite"], "no/a.sqlite cannot be made: there is no directory no"),
         (
             vec!["status", "--server", "http://127.0.0.1:1", "--key", "k", "--secret-file", "none"],
             "--secret-file: none: the file cannot be read",
