@@ -98,7 +98,7 @@ impl Begun {
     /// Returns true if the next process may find the journal closed once this one ends. A process that ends before it
     /// has taken up the lanes leaves the journal as unclosed as it was found: nobody has looked yet for what a copy has
     /// forgotten.
-    pub fn may_close(&self) -> bool {
+    pub(crate) fn may_close(&self) -> bool {
         self.found_closed.load(Ordering::Acquire) || self.is_all_taken_up()
     }
 

@@ -119,7 +119,7 @@ pub(super) fn none_in_page(page: &Object<'_>) -> Result<(), Malformed> {
 
 /// Refuses a field of an entry that is `dryRun`, or nearly, since an entry has no options; and one that is nearly an
 /// entry's own field, where that is not stated: the chain's terms would be charged in its place. Other fields may be
-/// arguments of a contract.
+/// arguments of a contract, and so may a longer name (`periods`).
 pub(super) fn check_field(field: &str, fields: &Fields) -> Result<(), String> {
     if ENTRY_FIELDS.contains(&field) {
         return Ok(());
@@ -130,8 +130,11 @@ pub(super) fn check_field(field: &str, fields: &Fields) -> Result<(), String> {
             "did you mean dryRun? Write it beside the list: an entry has no options".to_owned()
         );
     }
-    let slips = |known: &str| strsim::osa_distance(&plain, &known.to_ascii_lowercase());
-    let meant = ENTRY_FIELDS.into_iter().find(|known| slips(known) <= 1);
+    let slipped = |known: &str| {
+        let known = known.to_ascii_lowercase();
+        strsim::osa_distance(&plain, &known) <= 1 && (plain == known || !plain.starts_with(&known))
+    };
+    let meant = ENTRY_FIELDS.into_iter().find(|known| slipped(known));
     match meant.filter(|meant| !fields.contains_key(*meant)) {
         Some(meant) => Err(format!("did you mean {meant}?")),
         None => Ok(()),

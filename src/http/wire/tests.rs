@@ -108,7 +108,14 @@ fn a_near_miss_of_an_entrys_field_is_refused_where_the_field_is_missing() {
         let said = why(&entry(&format!("\"{slip}\":1")));
         assert_eq!(said, format!("list[0].{slip}: did you mean {meant}?"));
     }
-    for field in [r#""Period":1,"period":1"#, r#""memo":1"#, r#""plan":1"#, r#""cycle":2"#] {
+    for field in [
+        r#""Period":1,"period":1"#,
+        r#""memo":1"#,
+        r#""plan":1"#,
+        r#""cycle":2"#,
+        r#""periods":2"#,
+        r#""amount2":2"#,
+    ] {
         assert!(read(entry(field).as_bytes()).is_ok(), "{field}");
     }
 }

@@ -148,7 +148,7 @@ impl SmallTables {
             HistoryEvent::Restored => {
                 let since = Doubt::since(body)?;
                 let opened = self.lanes.iter().filter(|(_, reach)| reach.next.is_some());
-                // A program before 0.2 put no lane in doubt that the copy did not know.
+                // Older rows lack the field: no lane was put in doubt that the copy did not know.
                 let others = body.get("unknown_lanes").map(|_| unknown_lanes());
                 for name in opened.map(|(name, _)| name.clone()).chain(others) {
                     self.doubts.entry(name).or_insert_with(|| since.clone());

@@ -133,3 +133,21 @@ impl Renames {
         later.fold(chain, |name, (_, from, to)| if name == *from { *to } else { name })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_has_its_own_ids_alone_also_where_another_had_one_before() {
+        let renames = Renames(vec![(10, 139, 140), (20, 140, 141), (30, 7, 139)]);
+        let ids = |chain| {
+            let all = renames.ids_of(PlatformChainId(chain)).into_iter();
+            all.map(|id| (id.chain, id.after, id.before)).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(141), [(141, 20, i64::MAX), (140, 10, 20), (139, 0, 10)]);
+        assert_eq!(ids(139), [(139, 30, i64::MAX), (7, 0, 30)]);
+        assert_eq!(ids(140), [(140, 20, i64::MAX)], "a later chain of that id");
+        assert_eq!(ids(8), [(8, 0, i64::MAX)]);
+    }
+}

@@ -189,3 +189,18 @@ async fn a_guard_replaces_periods_only_when_what_is_unproven_is_as_old_as_a_guar
     let refused = accept(&book, &without_periods()).await.unwrap_err();
     assert!(matches!(refused, NotAccepted::TooSoon { .. }), "{refused}");
 }
+
+#[tokio::test]
+async fn an_old_copy_changes_no_periods_to_a_guard_before_it_has_learnt_what_it_forgot() {
+    let book = Book::in_a_file().await;
+    let room = restoring::closed(book).await;
+    std::fs::remove_file(beside(&config(&room).path, ".mark")).unwrap();
+    let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
+    let refused = accept(&book, &without_periods()).await.unwrap_err();
+    assert!(matches!(refused, NotAccepted::Forgotten(_)), "{refused}");
+    book.journal.set_all_taken_up().await.unwrap();
+    let refused = accept(&book, &without_periods()).await.unwrap_err();
+    assert!(matches!(refused, NotAccepted::Forgotten(_)), "its own lane is in doubt: {refused}");
+    book.journal.lane(lane()).end_doubt(NOW_MS).await.unwrap();
+    accept(&book, &without_periods()).await.unwrap();
+}

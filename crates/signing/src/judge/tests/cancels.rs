@@ -19,7 +19,7 @@ fn signed(judge: &TransactionJudge, nonce: u64, bid: u128) -> Vec<u8> {
     TxEnvelope::from(tx.into_signed(signature)).encoded_2718()
 }
 
-/// What does nothing at this place.
+/// A transaction that does nothing, at this place.
 fn nothing(judge: &TransactionJudge, nonce: u64, bid: u128) -> TxEip1559 {
     let tx = Made { to: judge.address(), nonce, ..made(vec![]) }.evm();
     TxEip1559 { gas_limit: 21_000, max_fee_per_gas: bid, ..tx }
