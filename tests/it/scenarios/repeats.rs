@@ -250,7 +250,7 @@ async fn a_request_waits_for_the_one_that_builds_the_same_batch(family: Family) 
     let scene = Scene::set(family).await;
     let late = Act::Delay(Duration::from_millis(500));
     scene.town.proxy.take_asked();
-    scene.town.proxy.fault(SIMULATE, late);
+    scene.town.proxy.fault_billings_of(&scene.town.people, late);
     let (first, second) = tokio::join!(scene.bill("all", &[0, 1]), async {
         scene.town.proxy.struck().await;
         scene.bill("all", &[1]).await

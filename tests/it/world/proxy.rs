@@ -93,7 +93,13 @@ impl Proxy {
     /// From now on every billing of any of these people is held before it is simulated. A Signer simulates for its own
     /// sake as well, to learn whether the contract takes a batch of nobody: that passes, and is no sign of a request.
     pub(crate) fn hold_billings_of(&self, people: &[Subscriber]) {
-        self.add(Fault { method: SIMULATE, about: names(people), act: Act::Hold });
+        self.fault_billings_of(people, Act::Hold);
+    }
+
+    /// From now on every simulation of a billing of any of these people meets `act`, and no simulation of a batch of
+    /// nobody.
+    pub(crate) fn fault_billings_of(&self, people: &[Subscriber], act: Act) {
+        self.add(Fault { method: SIMULATE, about: names(people), act });
     }
 
     fn add(&self, fault: Fault) {
