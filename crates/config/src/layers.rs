@@ -31,6 +31,15 @@ pub(super) fn is_override(name: &str) -> bool {
     name.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
 }
 
+/// Returns the name that was meant by a variable that is an override but for an underscore after `SIGNER`. Others set
+/// variables of a single underscore everywhere (Kubernetes does for a service of that name) and are not ours.
+pub(super) fn meant(name: &str) -> Option<String> {
+    let short = PREFIX.len().checked_sub(1)?;
+    let begins = name.get(..short)?.eq_ignore_ascii_case(PREFIX.get(..short)?);
+    let rest = name.get(short..)?;
+    (begins && !is_override(name) && rest.contains(SEPARATOR)).then(|| format!("{PREFIX}{rest}"))
+}
+
 /// All layers as one tree. Its root is a table.
 pub(super) fn merge(
     file: &str,
@@ -66,6 +75,11 @@ pub(super) fn secrets_in(file: &str) -> Vec<String> {
 }
 
 fn overlay(tree: &mut Value, environment: &Environment, faults: &Faults) {
+    for (name, _) in environment {
+        if let Some(meant) = meant(name) {
+            faults.add(name, format!("an underscore is missing; write {meant}"));
+        }
+    }
     let mut ours: Vec<_> = environment.iter().filter(|(name, _)| is_override(name)).collect();
     ours.sort();
     let mut seen = BTreeSet::new();
@@ -176,11 +190,14 @@ mod tests {
             ("signer__a__b", "2"),
             ("SIGNER__A____B", "3"),
             ("SIGNER__A__XY", "4"),
+            ("SIGNER_A__B", "5"),
+            ("SIGNER_A_SERVICE_HOST", "10.0.0.1"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
         merge("[a]\nxY = 1\nXy = 2", &env, &faults).unwrap();
         let errors = faults.settle(Ok(())).unwrap_err();
         let keys: Vec<_> = errors.iter().map(|error| error.key.as_str()).collect();
-        assert_eq!(keys, ["SIGNER__A__XY", "SIGNER__A____B", "signer__a__b"]);
+        assert_eq!(keys, ["SIGNER_A__B", "SIGNER__A__XY", "SIGNER__A____B", "signer__a__b"]);
+        assert!(errors.to_string().contains("write SIGNER__A__B"));
     }
 }

@@ -366,7 +366,7 @@ fn process_environment(faults: &Faults) -> Vec<(String, String)> {
     let mut ours = Vec::new();
     for (name, value) in std::env::vars_os() {
         let Some(name) = name.to_str() else { continue };
-        if !is_ours(name) {
+        if !is_ours(name) && layers::meant(name).is_none() {
             continue;
         }
         match value.into_string() {
