@@ -16,6 +16,7 @@ mod kept_response;
 mod obstacles;
 mod page;
 mod purpose;
+mod query;
 mod rejection;
 mod rejection_log;
 mod standby;

@@ -11,6 +11,7 @@ use super::AppState;
 use super::answer::{HttpReply, Success};
 use super::guard::{Authenticated, handle_signed};
 use super::purpose::Purpose;
+use super::query;
 use super::rejection::Rejection;
 use alloy::primitives::{Address, B256};
 use axum::extract::{Request, State};
@@ -132,8 +133,7 @@ fn states() -> impl Iterator<Item = &'static str> {
 
 impl LedgerQuery {
     fn read(query: &str) -> Result<Self, Rejection> {
-        let asked: Self =
-            serde_urlencoded::from_str(query).map_err(|why| Rejection::Ledger(why.to_string()))?;
+        let asked: Self = query::read(query).map_err(Rejection::Ledger)?;
         if let Some(state) = &asked.state
             && !states().any(|known| known == state)
         {

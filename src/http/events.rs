@@ -6,6 +6,7 @@ use super::answer::{HttpReply, Success, spell_hash};
 use super::charges::JournalName;
 use super::guard::{Authenticated, handle_signed};
 use super::purpose::Purpose;
+use super::query;
 use super::rejection::Rejection;
 use crate::telemetry::ANYBODY;
 use axum::extract::{Request, State};
@@ -224,8 +225,7 @@ struct EventQuery {
 
 impl EventQuery {
     fn read(query: &str) -> Result<Self, Rejection> {
-        let asked: Self =
-            serde_urlencoded::from_str(query).map_err(|why| Rejection::Events(why.to_string()))?;
+        let asked: Self = query::read(query).map_err(Rejection::Events)?;
         if asked.limit.is_some_and(|limit| limit == 0 || limit > LARGEST_PAGE) {
             return Err(Rejection::Events(format!("limit is 1 to {LARGEST_PAGE}")));
         }

@@ -6,11 +6,12 @@ use super::*;
 async fn the_ledger_says_what_is_wrong_with_a_question() {
     let server = TestServer::new();
     for (query, words) in [
-        ("subscribeID=1", "unknown field"),
-        ("subscribeId=one", "invalid digit"),
+        ("limit=7&subscribeID=1", "unknown field `subscribeID`"),
+        ("limit=7&subscribeId=one", "subscribeId: invalid digit"),
+        ("limit=7&limit=7", "duplicate field `limit`"),
         ("state=paid", "state is one of open, charged"),
         ("reason=POOR", "reason is one of INVALID_ENTRY, "),
-        ("order=up", "newest"),
+        ("order=up", "order: unknown variant `up`, expected `oldest` or `newest`"),
         ("wallet=0xEe", "wallet is an address"),
         ("limit=0", "limit is 1 to 1000"),
         ("limit=1001", "limit is 1 to 1000"),
