@@ -7,6 +7,7 @@ use super::guard::{Authenticated, handle_signed};
 use super::purpose::Purpose;
 use super::rejection::Rejection;
 use super::visible::Visible;
+use super::wire::WholeNumber;
 use alloy::primitives::Address;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -16,6 +17,7 @@ use billing::{Family, PlatformChainId, SubscribeId, spell_address};
 use config::{Caller, Rights};
 use engine::{NotDone, SigningLanes};
 use journal::{PersonsWord, Resolution, Switch, Unresolved};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -89,7 +91,7 @@ where
 struct ResolveRequest {
     /// The billing's number, any of its hashes, or its request id.
     billing: String,
-    subscribe_id: i64,
+    subscribe_id: WholeNumber,
     /// `charged` or `free`.
     outcome: String,
     why: String,
@@ -112,9 +114,7 @@ async fn settle(
     let Some(resolution) = Resolution::from_word(&found.outcome) else {
         return Ok(unclear(format!("outcome is {:?}", found.outcome)));
     };
-    let Some(subscribe) = Some(found.subscribe_id).filter(|id| *id >= 0).map(SubscribeId) else {
-        return Ok(unclear(format!("subscribeId is 0 to {}", i64::MAX)));
-    };
+    let subscribe = SubscribeId(found.subscribe_id.0);
     let lanes = state.engine.lanes();
     if let Some(chain) = lanes.of_chains.keys().find(|chain| !by.rights.covers_chain(**chain)) {
         return Err(Rejection::NotItsChain(*chain).into());
@@ -157,14 +157,16 @@ const MOST_WORDS: usize = 500;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Which {
     #[serde(default, deserialize_with = "stated")]
-    pub(super) chain_id: Option<u32>,
+    chain_id: Option<PlatformChainId>,
     /// Of a pause: why.
-    pub(super) why: Option<String>,
+    why: Option<String>,
 }
 
 /// `null` is no chain, and not all of them either.
-fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    u32::deserialize(deserializer).map(Some)
+fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PlatformChainId>, D::Error> {
+    let WholeNumber(id) = WholeNumber::deserialize(deserializer)?;
+    let id = u32::try_from(id).map_err(|_| D::Error::custom("chainId is no id of a chain"))?;
+    Ok(Some(PlatformChainId(id)))
 }
 
 /// The chain that is meant.
@@ -181,7 +183,7 @@ pub(super) fn which(Instruction { body, .. }: &Instruction) -> Result<Which, Rej
 
 async fn begin(state: &AppState, sent: Instruction) -> Result<Response, HttpReply> {
     let which = which(&sent)?;
-    let chains = match which.chain_id.map(PlatformChainId) {
+    let chains = match which.chain_id {
         Some(chain) => vec![chain],
         None => state.engine.lanes().of_chains.keys().copied().collect(),
     };

@@ -196,5 +196,17 @@ fn scalar(raw: &RawValue) -> Result<Option<Scalar>, serde_json::Error> {
     })
 }
 
+/// A number from 0 to 2^63 - 1, as a JSON integer or as digits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WholeNumber(pub(super) i64);
+
+impl<'de> Deserialize<'de> for WholeNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let number = scalar(raw).map_err(D::Error::custom)?.unwrap_or(Scalar::Nested);
+        number.to_int64().map(Self).map_err(D::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests;

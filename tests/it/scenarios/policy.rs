@@ -254,7 +254,7 @@ async fn a_paused_chain_signs_nothing_new_and_follows_what_is_open_also_after_a_
     let signer = town.signer().await;
     let open = json!(town.entries([0]));
     let hash = signer.scheduler.bill(&open).await.tx_hash();
-    let heard = control(&operator(&signer), "pause", r#"{"chainId":139}"#).await;
+    let heard = control(&operator(&signer), "pause", r#"{"chainId":"139"}"#).await;
     assert_eq!((heard.code(), heard.status), (1, 200), "{heard:?}");
     assert!(heard.body["data"][0]["paused"].as_str().unwrap().contains("by operator since"));
     let fresh = json!(town.entries([1]));
@@ -310,13 +310,13 @@ async fn only_who_may_control_does_and_says_clearly_what(family: Family) {
             Scheduler { secret: "not the operator's secret".into(), ..operator(&signer) };
         assert_eq!(control(&stranger, what, "").await.status, 401);
         let vague =
-            [r#"{"chainID":139}"#, r#"{"chainId":null}"#, r#"{"chainId":"139"}"#, "[139]", "{"];
+            [r#"{"chainID":139}"#, r#"{"chainId":null}"#, r#"{"chainId":"139.0"}"#, "[139]", "{"];
         for body in vague {
             let heard = control(&operator(&signer), what, body).await;
             assert_eq!((heard.code(), heard.status), (0, 400), "{body}: {heard:?}");
         }
         let unknown =
-            if what == "pause" { r#"{"chainId":140}"# } else { r#"{"pauses":{"140":1}}"# };
+            if what == "pause" { r#"{"chainId":"140"}"# } else { r#"{"pauses":{"140":1}}"# };
         let heard = control(&operator(&signer), what, unknown).await;
         assert_eq!((heard.code(), heard.status), (0, 404), "{heard:?}");
     }

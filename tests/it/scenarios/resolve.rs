@@ -71,7 +71,9 @@ async fn what_a_person_found_out_of_an_unproven_charge_is_kept(family: Family) {
     let heard = resolve(&operator(&signer), &body).await;
     assert_eq!((heard.code(), heard.status), (1, 200), "{heard:?}");
     assert_eq!(heard.body["data"]["subscriptions"][0]["resolved"], "charged", "{heard:?}");
-    let again = resolve(&operator(&signer), &body).await;
+    // As the ledger spells it.
+    let as_text = json!({"billing": hash, "subscribeId": first.to_string(), "outcome": "charged", "why": why});
+    let again = resolve(&operator(&signer), &as_text).await;
     assert_eq!(again.body["msg"], "resolved so before", "{again:?}");
 
     let second = second.to_string();
@@ -116,6 +118,8 @@ async fn only_who_may_control_resolves_and_hears_what_is_wrong(family: Family) {
         ("subscribeId", json!(999_999), 404),
         ("outcome", json!("maybe"), 400),
         ("subscribeId", json!("one"), 400),
+        ("subscribeId", json!(-1), 400),
+        ("subscribeId", json!(null), 400),
         ("why", json!(""), 400),
         ("more", json!(1), 400),
     ] {
