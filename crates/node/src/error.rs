@@ -34,7 +34,7 @@ pub enum Fault {
         wait: Duration,
     },
     /// The answer is not what the protocol says, or answers another question.
-    #[error("the answer makes no sense")]
+    #[error("the answer is not that of a node: no JSON, or not what was asked for")]
     Garbled,
     /// The node's own error.
     #[error("{0}")]

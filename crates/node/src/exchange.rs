@@ -91,7 +91,7 @@ pub enum NoReply {
     #[error("connection refused")]
     Refused,
     /// No connection could be made: name resolution, routing or TLS.
-    #[error("no connection")]
+    #[error("no connection: the name does not resolve, no route leads there, or TLS fails")]
     NoConnection,
     /// No answer in time. The endpoint may have seen the question.
     #[error("timed out")]
