@@ -28,6 +28,13 @@ pub(crate) fn begin_log(conn: &dyn Database) -> SqlResult<()> {
     history::append(conn, at_ms, HistoryEvent::LogBegun, &json!({}))
 }
 
+/// Writes the log to the file, if a process has left one. It has proven whole by what the system remembers of it, which
+/// need not be on the disk: a write that failed is told once, to the process that ends by it. Of what is in the file
+/// nothing is lost with the log.
+pub(crate) fn write_left_log(conn: &Connection) -> rusqlite::Result<()> {
+    checkpoint(conn, "PRAGMA wal_checkpoint(PASSIVE)").map(drop)
+}
+
 /// Writes a long log to the file, after which the next commit begins another one.
 pub(crate) fn write_long_log(conn: &Connection) -> rusqlite::Result<()> {
     let (logged, written) = checkpoint(conn, "PRAGMA wal_checkpoint(NOOP)")?;

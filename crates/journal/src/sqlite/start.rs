@@ -64,6 +64,7 @@ impl Start {
     /// the mark forget it, too. Writing down the start also proves, before anything is accepted, that the file can
     /// be written.
     fn try_write(&self, conn: &Connection, disk: &dyn Disk) -> SqlResult<()> {
+        log_start::write_left_log(conn)?;
         let begins = log_start::log_begins(conn)?;
         disk.start(conn)?;
         let written = self.fill(conn, begins).and_then(|()| Ok(conn.execute_batch("COMMIT")?));

@@ -24,6 +24,23 @@ pub(crate) fn killed(book: &Book) -> Room {
     room
 }
 
+/// The system may forget a log that it could not write, after the process that heard of it has ended.
+#[tokio::test]
+async fn what_a_killed_process_left_is_in_the_file_before_anything_is_added() {
+    let book = Book::in_a_file().await;
+    assert!(book.takes(item(1, 1)).await);
+    let room = killed(&book);
+    let path = config(&room).path;
+    let batches = || -> i64 {
+        let alone = rusqlite::Connection::open(format!("file:{}?immutable=1", path.display()));
+        alone.unwrap().query_row("SELECT count(*) FROM batch", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(batches(), 0, "it is in the log");
+    let journal = Journal::open(&config(&room)).unwrap();
+    assert_eq!(batches(), 1);
+    drop(journal);
+}
+
 #[tokio::test]
 async fn what_a_killed_process_left_is_opened() {
     let book = Book::in_a_file().await;
