@@ -23,7 +23,7 @@ async fn closed_book() -> Room {
 }
 
 /// The faults that an audit finds after `sql` was run behind the journal's back.
-fn faults_after(room: &TempDir, sql: &str) -> Vec<String> {
+pub(super) fn faults_after(room: &TempDir, sql: &str) -> Vec<String> {
     let conn = Connection::open(config(room).path).unwrap();
     conn.execute_batch(&format!("BEGIN; {sql}")).unwrap();
     let changed = conn.total_changes();

@@ -1,5 +1,6 @@
 //! Starts that take up no lane, or some: what a copy has forgotten is known until all lanes are taken up.
 
+use super::auditing::faults_after;
 use super::restoring::{closed, killed};
 use super::*;
 
@@ -55,6 +56,14 @@ async fn a_lane_that_an_old_copy_does_not_know_is_in_doubt_also_after_a_command(
         assert_eq!(state.known_until_ms, None, "all lanes were taken up once");
     }
     journal.close().await;
+}
+
+#[tokio::test]
+async fn the_audit_misses_the_doubt_about_lanes_that_an_old_copy_does_not_know() {
+    let (_, (journal, room)) = unknown_lane_after(0).await;
+    journal.close().await;
+    let faults = faults_after(&room, "DELETE FROM doubt WHERE chain = 0");
+    assert_eq!(faults, ["a lane that forgot something is not in doubt any more"]);
 }
 
 #[tokio::test]
