@@ -4,8 +4,9 @@
 //! begins with it was signed by as many witnesses as the node's own rule asks for, and the witnesses are known from
 //! a list that is followed along the chain ([`tron_primitives::finality`]). Beyond that list nobody is believed.
 
-use alloy::primitives::B256;
-use std::collections::BTreeMap;
+use alloy::primitives::{Address, B256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tron_primitives::block::ProvenHeader;
 use tron_primitives::finality::{Claim, Following, MOST_WITNESSES, Unlinked, Witnesses};
 
@@ -22,6 +23,9 @@ const LONGEST: usize = 28_800;
 #[derive(Debug, Default)]
 pub struct WitnessChain {
     list: Option<Witnesses>,
+    /// The witnesses of the configured list, whose keys it alone names: what as many nodes as have to agree show may
+    /// elect newcomers, and takes no key from a witness that a person named.
+    pinned: Arc<BTreeSet<Address>>,
     /// Lowest number of blocks that are read before their makers are called unknown.
     patience: usize,
     /// The number of the block up to which the list was followed.
@@ -30,10 +34,12 @@ pub struct WitnessChain {
 }
 
 impl WitnessChain {
-    /// Begins with this list; with none, a list has to be learnt first.
+    /// Begins with the configured list; with none, a list has to be learnt first.
     pub fn beginning_with(list: Option<Witnesses>) -> Self {
         let patience = list.as_ref().map_or(0, Witnesses::len).saturating_mul(ROUNDS);
-        Self { list, patience, until: 0, confirmed: BTreeMap::new() }
+        let named = list.iter().flat_map(Witnesses::producers).map(|producer| producer.witness);
+        let pinned = Arc::new(named.collect());
+        Self { list, pinned, patience, until: 0, confirmed: BTreeMap::new() }
     }
 
     /// Returns true if the witnesses are known.
@@ -60,7 +66,8 @@ impl WitnessChain {
     /// Begins a scan from the block with this number upwards; none while no witness is known.
     pub fn scan(&self, first: u64) -> Option<HeaderScan> {
         let following = Following::from(self.list.clone()?);
-        Some(HeaderScan { first, patience: self.patience, following, read: Vec::new() })
+        let pinned = Arc::clone(&self.pinned);
+        Some(HeaderScan { first, pinned, patience: self.patience, following, read: Vec::new() })
     }
 
     /// Returns the id of the confirmed block with this number, if it is known.
@@ -77,6 +84,16 @@ impl WitnessChain {
             self.list = Some(scan.following.witnesses().clone());
         }
         while self.confirmed.len() > KEPT {
+            self.forget_farthest_from(scan.first);
+        }
+    }
+
+    /// Forgets the lowest or the highest block: never the one that was asked for.
+    fn forget_farthest_from(&mut self, number: u64) {
+        let away = |other: Option<&u64>| other.map_or(0, |other| other.abs_diff(number));
+        if away(self.confirmed.keys().next()) < away(self.confirmed.keys().next_back()) {
+            self.confirmed.pop_last();
+        } else {
             self.confirmed.pop_first();
         }
     }
@@ -86,6 +103,7 @@ impl WitnessChain {
 #[derive(Debug)]
 pub struct HeaderScan {
     first: u64,
+    pinned: Arc<BTreeSet<Address>>,
     patience: usize,
     following: Following,
     read: Vec<(u64, B256)>,
@@ -118,9 +136,10 @@ impl HeaderScan {
         Ok(())
     }
 
-    /// Returns the signing keys that the node shows, and that nothing else speaks for.
+    /// Returns the signing keys that the node shows, and that nothing else speaks for: of witnesses that are not pinned.
     pub fn claims(&self) -> Vec<Claim> {
-        self.following.claims().collect()
+        let open = |claim: &Claim| !self.pinned.contains(&claim.producer.witness);
+        self.following.claims().filter(open).collect()
     }
 
     /// Takes a claim for true: enough others show the same.

@@ -27,6 +27,11 @@ fn list(seeds: std::ops::RangeInclusive<u8>) -> Witnesses {
 
 /// A chain made in turn by the witnesses with these keys.
 fn chain(makers: &[u8]) -> Vec<ProvenHeader> {
+    signed_by(makers, |maker| maker)
+}
+
+/// A chain made in turn by the witnesses with these keys, and shown with signatures by others.
+fn signed_by(makers: &[u8], signer: impl Fn(u8) -> u8) -> Vec<ProvenHeader> {
     let mut parent = B256::ZERO;
     parent[..8].copy_from_slice(&(FIRST - 1).to_be_bytes());
     let mut headers = vec![];
@@ -41,7 +46,7 @@ fn chain(makers: &[u8]) -> Vec<ProvenHeader> {
             ..HeaderRaw::default()
         };
         let digest = Sha256::digest(raw.encode_to_vec());
-        let (signature, id) = key(*maker).sign_prehash_recoverable(&digest).unwrap();
+        let (signature, id) = key(signer(*maker)).sign_prehash_recoverable(&digest).unwrap();
         let mut block_id = B256::from_slice(&digest);
         block_id[..8].copy_from_slice(&number.to_be_bytes());
         let raw_data = HeaderAnswer {
@@ -186,7 +191,34 @@ fn not_everything_is_remembered_for_ever() {
     let others = (0..=many).filter(|number| *number != FIRST);
     witnesses.confirmed.extend(others.map(|number| (number, B256::ZERO)));
     witnesses.take(scanned(list(1..=1), &chain(&[1])));
-    assert_eq!((witnesses.confirmed.len(), witnesses.at(0)), (KEPT, None));
+    assert_eq!((witnesses.confirmed.len(), witnesses.at(0)), (KEPT, Some(B256::ZERO)));
+    assert_eq!(witnesses.at(many), None);
+}
+
+#[test]
+fn an_old_block_is_not_forgotten_by_the_scan_that_confirms_it() {
+    let mut witnesses = WitnessChain::beginning_with(Some(list(1..=1)));
+    let newer = FIRST + 1_000..=FIRST + 1_000 + u64::try_from(KEPT).unwrap();
+    witnesses.confirmed.extend(newer.map(|number| (number, B256::ZERO)));
+    let chain = chain(&[1]);
+    witnesses.take(scanned(list(1..=1), &chain));
+    assert_eq!((witnesses.confirmed.len(), witnesses.at(FIRST)), (KEPT, Some(chain[0].id())));
+}
+
+/// Whoever shows true headers under other signatures, at as many providers as have to agree, would have the keys of
+/// the list one after another.
+#[test]
+fn no_claim_takes_the_key_of_a_witness_that_is_pinned() {
+    let (pinned, mut learnt) = (Some(list(1..=5)), WitnessChain::default());
+    learnt.learn(list(1..=5), 5);
+    let headers =
+        signed_by(&[1, 2, 3, 4, 5, 1, 2, 3, 4, 5], |maker| if maker == 1 { 9 } else { maker });
+    for (witnesses, claims) in [(WitnessChain::beginning_with(pinned), 0), (learnt, 1)] {
+        let mut scan = witnesses.scan(FIRST).unwrap();
+        headers.iter().for_each(|header| scan.read(header).unwrap());
+        assert!(scan.is_confirmed());
+        assert_eq!(scan.claims().len(), claims);
+    }
 }
 
 /// The chain of a node that lies may be as long as it likes: no more than a day of it is read.
