@@ -278,7 +278,7 @@ impl JournalSeen {
         let (family, signer) = (chain.facts().family, chain.facts().signer);
         let (lane, account) = (LaneId { chain: id, signer }, spell_address(family, signer));
         let known = journal.lane(lane).next_position().await.ok()?;
-        let nonces = chain.heads().borrow().and_then(|pulse| pulse.nonces);
+        let nonces = chain.heads().borrow().and_then(|view| view.nonces);
         let more = if let Some(nonces) = nonces {
             let unknown = nonces.mined.saturating_sub(known.unwrap_or_default());
             (unknown > 0).then(|| format!("{unknown} transactions of the account {account} are"))?

@@ -1,6 +1,6 @@
 //! The rules for open batches, from a chain's configuration.
 
-use billing::{Again, Place, Rules};
+use billing::{Again, Protection, Rules};
 use config::{FamilyConfig, Replacement};
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ pub(super) fn rules(family: &FamilyConfig) -> Rules {
                 },
             };
             let offer_again_ms = millis(evm.rebroadcast_interval);
-            Rules { offer_again_ms, again, place: Place::Nonce }
+            Rules { offer_again_ms, again, protection: Protection::Nonce }
         }
         FamilyConfig::Tvm(tvm) => {
             let within_ms = millis(tvm.retry_within);
             let again = Again::Renew { most: tvm.max_attempts, within_ms };
             let offer_again_ms = millis(tvm.rebroadcast_interval);
-            Rules { offer_again_ms, again, place: Place::Free }
+            Rules { offer_again_ms, again, protection: Protection::Free }
         }
     }
 }

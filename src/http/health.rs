@@ -101,7 +101,7 @@ pub(super) fn certificate(tls: &Tls, now: i64) -> Value {
 
 fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
     let lane = lanes.any();
-    let (facts, pulse, nodes) = (lane.chain.facts(), lane.pulse(), lane.chain.nodes());
+    let (facts, view, nodes) = (lane.chain.facts(), lane.head(), lane.chain.nodes());
     let all = || set.of_chain(lanes).map(AsRef::as_ref);
     let followers = set.followers_of(facts.id).map(AsRef::as_ref);
     let obstacles: Vec<String> = lanes.not_ready().into_iter().map(|(_, said)| said).collect();
@@ -116,7 +116,7 @@ fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
         "status": status,
         "warnings": lanes.warnings(),
         "accounts": lanes.all().map(|lane| account(lane)).collect::<Vec<_>>(),
-        "head": pulse.map(|pulse| pulse.head),
+        "head": view.map(|view| view.head),
         "lookedSecondsAgo": lanes.all().map(|lane| age(lane)).max().flatten(),
         "paused": lane.paused_since(),
         "retired": !lane.settings.role.signs(),

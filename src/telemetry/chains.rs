@@ -141,21 +141,21 @@ fn tell_standing(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
 fn tell_head(scrape: &mut Scrape, chains: &[ChainNow<'_>]) {
     scrape.gauges(
         ("chain_head", "Number of the newest block seen"),
-        each(chains, |chain| Some(chain.lane.pulse().map_or(0, |pulse| whole(pulse.head)))),
+        each(chains, |chain| Some(chain.lane.head().map_or(0, |view| whole(view.head)))),
     );
     let time = |of: fn(&chain::HeadView) -> u64| {
         each(chains, move |chain| {
-            let time = chain.lane.pulse().map(|pulse| of(&pulse)).filter(|time| *time > 0)?;
+            let time = chain.lane.head().map(|view| of(&view)).filter(|time| *time > 0)?;
             Some(Duration::from_secs(time).as_secs_f64())
         })
     };
     scrape.floats(
         ("head_timestamp_seconds", "Time of the newest block seen, Unix time"),
-        time(|pulse| pulse.head_time),
+        time(|view| view.head_time),
     );
     scrape.floats(
         ("final_timestamp_seconds", "Time of the newest final block seen, Unix time"),
-        time(|pulse| pulse.final_time),
+        time(|view| view.final_time),
     );
     scrape.floats(
         ("look_timestamp_seconds", "When the chain was last looked at with success, Unix time"),

@@ -27,7 +27,7 @@ use host::clock::Clock;
 use journal::{Journal, LaneId, Origin, Proposal};
 use keys::{Key, KeySource, TestKeys};
 use node::{Http, RealChain};
-use policy::Meant;
+use policy::Intent;
 use serde_json::json;
 
 use crate::world::anvil::Anvil;
@@ -194,7 +194,7 @@ async fn committed(chain: &dyn Chain, good: &[Charge], estimate: &Estimate) -> S
     let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
     let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
     let (contract, function) = (chain.facts().contract, chain.profile().selector());
-    let meant = Meant {
+    let intent = Intent {
         kind,
         contract,
         function,
@@ -204,7 +204,7 @@ async fn committed(chain: &dyn Chain, good: &[Charge], estimate: &Estimate) -> S
         cost: draft.cost(),
     };
     let position = nonces(chain).await.mined;
-    let sealed = draft.seal(position, &meant).await.unwrap();
+    let sealed = draft.seal(position, &intent).await.unwrap();
     let room = tempfile::tempdir().unwrap();
     let path = room.path().join("journal.sqlite");
     Journal::initialise(&path).unwrap();

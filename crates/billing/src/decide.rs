@@ -139,12 +139,12 @@ pub struct Rules {
     /// When to sign another transaction for a batch.
     pub again: Again,
     /// The protection of an open batch against a second transaction for its charges.
-    pub place: Place,
+    pub protection: Protection,
 }
 
 /// The protection of an open batch against a second transaction for its charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Protection {
     /// The nonce: of all transactions with it the chain takes one.
     Nonce,
     /// None (TRON): a transaction that the journal does not know would land beside the batch.
@@ -169,9 +169,9 @@ impl Rules {
     /// renewed.
     #[must_use]
     pub fn until_all_is_known(self) -> Self {
-        match self.place {
-            Place::Nonce => self,
-            Place::Free | Place::Doubtful => self.until_other_accounts_are_known(),
+        match self.protection {
+            Protection::Nonce => self,
+            Protection::Free | Protection::Doubtful => self.until_other_accounts_are_known(),
         }
     }
 
@@ -179,7 +179,7 @@ impl Rules {
     /// protects the batch from that account's transactions, so nothing of the batch is offered or signed.
     #[must_use]
     pub fn until_other_accounts_are_known(self) -> Self {
-        Self { again: Again::Never, place: Place::Doubtful, ..self }
+        Self { again: Again::Never, protection: Protection::Doubtful, ..self }
     }
 }
 
@@ -292,9 +292,9 @@ fn absent<A: AsRef<Attempt>>(
         return Step::SignAgain(kind);
     }
     let due = memory.since_offer_ms >= rules.offer_again_ms;
-    match rules.place {
-        Place::Nonce | Place::Free if due && !charged_twice => Step::OfferAgain,
-        Place::Nonce | Place::Free | Place::Doubtful => Step::Wait,
+    match rules.protection {
+        Protection::Nonce | Protection::Free if due && !charged_twice => Step::OfferAgain,
+        Protection::Nonce | Protection::Free | Protection::Doubtful => Step::Wait,
     }
 }
 

@@ -35,7 +35,8 @@ pub use coin::{Denomination, coin_symbol, coins, decimal, whole};
 pub use cpu_pace::{Burnt, CpuPace, PaceRuling, Probe, ProbeResult};
 pub use day::utc_day;
 pub use decide::{
-    Again, FeeStanding, Memory, NodeRejection, Place, Rules, Sighting, Step, Unsettled, next_step,
+    Again, FeeStanding, Memory, NodeRejection, Protection, Rules, Sighting, Step, Unsettled,
+    next_step,
 };
 pub use doubt::{
     BlocksSeen, CallsThatCount, Doubt, JournalPast, LastUseSeen, OwnWaiting, PastChecks,

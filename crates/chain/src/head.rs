@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// The head of a chain, as its nodes tell it together.
 pub(super) trait HeadLook {
     /// Returns the part of the look that the rest of the program is told.
-    fn pulse(&self) -> HeadView;
+    fn view(&self) -> HeadView;
 
     /// When it was made.
     fn seen(&self) -> Instant;
@@ -32,7 +32,7 @@ pub(super) trait HeadLook {
 #[derive(Debug)]
 pub(super) struct KeptHead<H> {
     last: RwLock<Option<Arc<H>>>,
-    pulse: watch::Sender<Option<HeadView>>,
+    view: watch::Sender<Option<HeadView>>,
     /// Held during a look.
     looking: Mutex<()>,
 }
@@ -40,7 +40,7 @@ pub(super) struct KeptHead<H> {
 impl<H: HeadLook> KeptHead<H> {
     /// Nothing is known.
     pub(super) fn unseen() -> Self {
-        Self { last: RwLock::new(None), pulse: watch::Sender::new(None), looking: Mutex::default() }
+        Self { last: RwLock::new(None), view: watch::Sender::new(None), looking: Mutex::default() }
     }
 
     /// The newest look.
@@ -50,7 +50,7 @@ impl<H: HeadLook> KeptHead<H> {
 
     /// The newest look, and every one after it.
     pub(super) fn views(&self) -> watch::Receiver<Option<HeadView>> {
-        self.pulse.subscribe()
+        self.view.subscribe()
     }
 
     /// Looks now. One look at a time.
@@ -87,7 +87,7 @@ impl<H: HeadLook> KeptHead<H> {
     fn keep(&self, head: H) -> Arc<H> {
         let head = Arc::new(head);
         *self.last.write() = Some(Arc::clone(&head));
-        self.pulse.send_replace(Some(head.pulse()));
+        self.view.send_replace(Some(head.view()));
         head
     }
 }

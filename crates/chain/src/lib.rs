@@ -54,7 +54,7 @@ use billing::{
 };
 use contract::{Looked, Profile};
 use journal::{Durable, Past, Sealed};
-use policy::Meant;
+use policy::Intent;
 use std::fmt;
 use std::time::Duration;
 
@@ -181,7 +181,7 @@ pub trait Draft: Send + Sync + fmt::Debug {
 
     /// Signs it for `position`, if the policy finds in its final bytes what was meant. Nothing comes of
     /// that but what the journal makes of it; it may be signed for another position afterwards.
-    async fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Sealed, SealError>;
+    async fn seal(&self, position: u64, intent: &Intent<'_>) -> Result<Sealed, SealError>;
 
     /// Is told that this attempt, which was signed for `position`, is committed: from now on that place is
     /// what the transaction may cost.

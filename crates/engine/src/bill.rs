@@ -93,7 +93,7 @@ async fn prepare(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<R
     lane.unpaused()?;
     lane.key_signs()?;
     policy.admit_batch(order.entries.len())?;
-    let pulse = room(lane).await?;
+    let head = room(lane).await?;
     let (charges, mut rest) = complete(lane, asked, order).await?;
     if charges.is_empty() {
         return Err(asked.refused(lane, rest.refused, rest.earlier).await);
@@ -123,7 +123,7 @@ async fn prepare(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<R
         };
         return Err(Stop::Answer(Answer::DryRun(rehearsed)));
     }
-    Ok(ReadyBatch { good: judged.good, rest, draft, counts, pulse })
+    Ok(ReadyBatch { good: judged.good, rest, draft, counts, head })
 }
 
 /// Fills in what the chain's lookup knows, and refuses what it contradicts.

@@ -6,7 +6,7 @@ use super::lane_name::LaneName;
 use super::look_times::LookTime;
 use super::reservation::Reservations;
 use alloy::primitives::Address;
-use billing::{Closed, Gate, Place};
+use billing::{Closed, Gate, Protection};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,14 +54,16 @@ impl AccountState {
     /// charges. A batch with a nonce is safe from all that an old copy of its own journal has forgotten: whatever
     /// ended the batch in that time has used the nonce. So only known acts count, and none are known before the
     /// first look.
-    fn may_have_charged(&self, place: Place, age: KnowledgeAge) -> bool {
+    fn may_have_charged(&self, protection: Protection, age: KnowledgeAge) -> bool {
         let gate = self.gate.read();
         if self.is_unseen(age) {
             return true;
         }
-        match place {
-            Place::Nonce => *gate == Gate::Opening || gate.tells_of_unknown(),
-            Place::Free | Place::Doubtful => self.doubt.read().is_some() || !gate.knows_all(),
+        match protection {
+            Protection::Nonce => *gate == Gate::Opening || gate.tells_of_unknown(),
+            Protection::Free | Protection::Doubtful => {
+                self.doubt.read().is_some() || !gate.knows_all()
+            }
         }
     }
 
@@ -174,8 +176,12 @@ impl Account {
 
     /// Returns true if another account of the chain may have charged, without the journal, what an open batch of
     /// this one charges, which this protects.
-    pub(super) fn another_may_have_charged(&self, place: Place, age: KnowledgeAge) -> bool {
-        self.find_other(|other| other.may_have_charged(place, age)).is_some()
+    pub(super) fn another_may_have_charged(
+        &self,
+        protection: Protection,
+        age: KnowledgeAge,
+    ) -> bool {
+        self.find_other(|other| other.may_have_charged(protection, age)).is_some()
     }
 }
 
@@ -193,16 +199,17 @@ mod tests {
 
     #[test]
     fn an_account_may_have_charged_before_its_first_look_and_while_acts_of_it_are_unknown() {
-        let charged = |gate, doubt, place| account(gate, doubt).may_have_charged(place, A_MINUTE);
+        let charged =
+            |gate, doubt, protection| account(gate, doubt).may_have_charged(protection, A_MINUTE);
         let ahead = Gate::Closed(Closed::Ahead { signer: Address::ZERO, sent: 2, known: 1 });
-        for place in [Place::Nonce, Place::Free] {
-            assert!(charged(Gate::Opening, None, place));
-            assert!(charged(ahead.clone(), None, place));
-            assert!(!charged(Gate::Open, None, place));
+        for protection in [Protection::Nonce, Protection::Free] {
+            assert!(charged(Gate::Opening, None, protection));
+            assert!(charged(ahead.clone(), None, protection));
+            assert!(!charged(Gate::Open, None, protection));
         }
         let copy = Gate::Closed(Closed::OpenBatchesFirst);
-        assert!(charged(copy.clone(), Some(7), Place::Free));
-        assert!(!charged(copy, Some(7), Place::Nonce), "or two accounts wait for each other");
+        assert!(charged(copy.clone(), Some(7), Protection::Free));
+        assert!(!charged(copy, Some(7), Protection::Nonce), "or two accounts wait for each other");
     }
 
     #[test]
@@ -218,10 +225,10 @@ mod tests {
             account.was_seen(LookTime::now(0));
         }
         assert_eq!(one.unseen_other(later(59_999)), None);
-        assert!(!one.another_may_have_charged(Place::Nonce, later(59_999)));
+        assert!(!one.another_may_have_charged(Protection::Nonce, later(59_999)));
         one.was_seen(LookTime::now(30_000));
         assert_eq!(one.unseen_other(later(60_000)), Some(Address::with_last_byte(2)));
-        assert!(one.another_may_have_charged(Place::Nonce, later(60_000)));
+        assert!(one.another_may_have_charged(Protection::Nonce, later(60_000)));
         assert_eq!(other.unseen_other(later(60_000)), None, "looks at the first go on");
         assert!(other.is_unseen(later(60_000)), "and it does not sign itself either");
     }

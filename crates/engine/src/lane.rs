@@ -118,7 +118,7 @@ impl Lane {
             return gate;
         }
         let facts = self.chain.facts();
-        let nonces = self.pulse().and_then(|pulse| pulse.nonces);
+        let nonces = self.head().and_then(|head| head.nonces);
         if let Some(position) = self.unnamed_taker(nonces) {
             return Gate::Closed(Closed::UnnamedTaker { signer: facts.signer, position });
         }
@@ -143,7 +143,7 @@ impl Lane {
     }
 
     /// The last look at the chain.
-    pub fn pulse(&self) -> Option<HeadView> {
+    pub fn head(&self) -> Option<HeadView> {
         *self.chain.heads().borrow()
     }
 
@@ -244,7 +244,7 @@ impl Lane {
         let rules = self.settings.role.rules(self.settings.rules);
         let known = self.account.doubt().is_none() && self.past.checks().knew_all();
         let rules = if known { rules } else { rules.until_all_is_known() };
-        let others_known = !self.account.another_may_have_charged(rules.place, self.too_old());
+        let others_known = !self.account.another_may_have_charged(rules.protection, self.too_old());
         if others_known { rules } else { rules.until_other_accounts_are_known() }
     }
 

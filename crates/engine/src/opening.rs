@@ -25,8 +25,8 @@ struct Learnt {
 }
 
 /// Brings the gate to where it belongs after a look at the chain.
-pub(super) async fn open(lane: &Lane, pulse: HeadView) -> Result<(), LaneError> {
-    let (nonces, told_ms) = (pulse.nonces, told_until_ms(lane, pulse));
+pub(super) async fn open(lane: &Lane, head: HeadView) -> Result<(), LaneError> {
+    let (nonces, told_ms) = (head.nonces, told_until_ms(lane, head));
     let known = match lane.journal.lane(lane.id()).next_position().await? {
         Some(next) => next,
         // Nothing is billed on the chain, so nothing can be billed twice.
@@ -90,8 +90,8 @@ pub(super) async fn open(lane: &Lane, pulse: HeadView) -> Result<(), LaneError> 
 
 /// Until when this look has told everything, Unix ms. A later start compares that with the times of blocks, so a
 /// clock of this machine that is ahead of the chain's does not count.
-fn told_until_ms(lane: &Lane, pulse: HeadView) -> i64 {
-    let head_ms = i64::try_from(pulse.head_time.saturating_mul(1000)).unwrap_or(i64::MAX);
+fn told_until_ms(lane: &Lane, head: HeadView) -> i64 {
+    let head_ms = i64::try_from(head.head_time.saturating_mul(1000)).unwrap_or(i64::MAX);
     lane.journal.now_ms().min(head_ms)
 }
 

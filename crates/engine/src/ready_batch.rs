@@ -14,7 +14,7 @@ pub(super) struct ReadyBatch {
     /// The amounts that the batch adds to the sums of the day.
     pub(super) counts: Vec<Count>,
     /// The chain, as it was seen when there was room.
-    pub(super) pulse: HeadView,
+    pub(super) head: HeadView,
 }
 
 /// The part of a request that its transaction does not charge.

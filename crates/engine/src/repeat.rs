@@ -160,7 +160,7 @@ pub(super) async fn unclaimed(
     let subjects = order.entries.iter().map(subject).collect();
     let facts = lane.chain.facts();
     // Unknown time is early time: no guard has run out yet.
-    let chain_time = lane.pulse().map_or(0, |pulse| pulse.final_time);
+    let chain_time = lane.head().map_or(0, |head| head.final_time);
     let scope = ClaimScope { chain: facts.id, contract: facts.contract, chain_time };
     let claims = lane.journal.claims(scope, subjects).await?;
     match repeat_of(order, &claims) {

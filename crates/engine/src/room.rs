@@ -16,7 +16,7 @@ pub(super) async fn room(lane: &Lane) -> Result<HeadView, NoVerdict> {
         lane.looks.next_look().await;
         lane.is_seen()?;
     }
-    let mut pulses = lane.chain.heads();
+    let mut heads = lane.chain.heads();
     loop {
         let looked = lane.looked.notified();
         match lane.gate() {
@@ -24,23 +24,23 @@ pub(super) async fn room(lane: &Lane) -> Result<HeadView, NoVerdict> {
             Gate::Opening => return Err(NoVerdict::LaneOpening(lane.unopened())),
             Gate::Closed(why) => return Err(NoVerdict::LaneClosed(why)),
         }
-        let pulse = *pulses.borrow_and_update();
-        if let Some(pulse) = pulse
-            && full(lane, pulse).is_none()
+        let head = *heads.borrow_and_update();
+        if let Some(head) = head
+            && full(lane, head).is_none()
         {
-            return Ok(pulse);
+            return Ok(head);
         }
         tokio::select! {
-            changed = pulses.changed() => changed.map_err(|_| NoVerdict::ShuttingDown)?,
+            changed = heads.changed() => changed.map_err(|_| NoVerdict::ShuttingDown)?,
             () = looked => {}
         }
     }
 }
 
 /// Returns the limit that is reached, if there is no room for one more batch.
-fn full(lane: &Lane, pulse: HeadView) -> Option<Full> {
+fn full(lane: &Lane, head: HeadView) -> Option<Full> {
     let signing = lane.queue.length();
-    let load = match in_blocks(lane, pulse) {
+    let load = match in_blocks(lane, head) {
         InBlocks::Below(mined) => {
             // Positions that were never signed here are the gate's matter.
             let next = lane.queue.next().max(mined);
@@ -68,8 +68,8 @@ pub(super) fn has_room(
 }
 
 /// Returns the lane's batches that blocks hold, as far as is known.
-pub(super) fn in_blocks(lane: &Lane, pulse: HeadView) -> InBlocks {
-    match pulse.nonces {
+pub(super) fn in_blocks(lane: &Lane, head: HeadView) -> InBlocks {
+    match head.nonces {
         Some(nonces) => InBlocks::Below(nonces.mined),
         None => InBlocks::Seen(lane.batches.in_blocks()),
     }
@@ -77,7 +77,7 @@ pub(super) fn in_blocks(lane: &Lane, pulse: HeadView) -> InBlocks {
 
 /// Returns the reason that a request came to nothing before its deadline.
 pub(super) fn late(lane: &Lane) -> NoVerdict {
-    let Some(full) = lane.pulse().and_then(|pulse| full(lane, pulse)) else {
+    let Some(full) = lane.head().and_then(|head| full(lane, head)) else {
         return NoVerdict::Deadline;
     };
     let again = lane.chain.facts().poll_interval.as_millis().div_ceil(1000);

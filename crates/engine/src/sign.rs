@@ -13,7 +13,7 @@ use super::verdict::NoVerdict;
 use alloy::primitives::Address;
 use billing::{Attempt, AttemptKind, Charge, Gate, Slot};
 use journal::{AcceptError, Durable, JournalError, Proposal, Sealed};
-use policy::Meant;
+use policy::Intent;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument as _, info_span, instrument};
@@ -90,7 +90,7 @@ async fn try_once(
     ticket: SigningTicket<'_>,
     deadline: Instant,
 ) -> Result<Arc<Slot<Durable<Attempt>>>, TryError> {
-    let in_blocks = in_blocks(lane, lane.pulse().unwrap_or(ready.pulse));
+    let in_blocks = in_blocks(lane, lane.head().unwrap_or(ready.head));
     has_room(lane, &ticket, in_blocks)?;
     let signed = timeout_at(deadline, sign(lane, ready, ticket.position));
     let sealed = signed.await.map_err(|_| TryError::NoVerdict(late(lane)))?;
@@ -111,7 +111,7 @@ async fn try_once(
         in_blocks,
         window: lane.chain.max_in_flight(),
         counts: ready.counts.clone(),
-        chain_time: ready.pulse.final_time,
+        chain_time: ready.head.final_time,
         at_ms: lane.journal.now_ms(),
         sealed,
     };
@@ -131,7 +131,7 @@ async fn try_once(
 async fn sign(lane: &Lane, ready: &ReadyBatch, position: u64) -> Result<Sealed, NoVerdict> {
     let items: Vec<_> = ready.good.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
-    let meant = Meant {
+    let intent = Intent {
         kind: AttemptKind::Bill,
         contract: lane.chain.facts().contract,
         function: lane.chain.profile().selector(),
@@ -140,5 +140,5 @@ async fn sign(lane: &Lane, ready: &ReadyBatch, position: u64) -> Result<Sealed, 
         earlier: None,
         cost: ready.draft.cost(),
     };
-    Ok(ready.draft.seal(position, &meant).await?)
+    Ok(ready.draft.seal(position, &intent).await?)
 }

@@ -14,14 +14,14 @@ use super::opening::open;
 use super::reconcile::knows_all_now;
 use super::verdict::NoVerdict;
 use billing::{
-    Attempt, AttemptKind, Gate, Landed, Memory, Place, Rules, Sighting, Slot, Step, Verdict,
+    Attempt, AttemptKind, Gate, Landed, Memory, Protection, Rules, Sighting, Slot, Step, Verdict,
     next_step,
 };
 use chain::{ChainError, HeadExtent};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use journal::{Addition, Durable, Settlement};
-use policy::Meant;
+use policy::Intent;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -115,17 +115,17 @@ impl Watcher {
 
     /// One look at the chain, and what follows from it.
     async fn tick(&self, extent: HeadExtent) -> Result<(), LaneError> {
-        let pulse = self.lane.chain.poll_head(extent).await?;
+        let head = self.lane.chain.poll_head(extent).await?;
         // A lane that cannot be opened takes nothing new; what is open is followed all the same.
-        let unnamed = || self.lane.unnamed_taker(pulse.nonces);
+        let unnamed = || self.lane.unnamed_taker(head.nonces);
         let ruled_for = unnamed();
         // A start has not looked yet at what it took up: only after that look is there anything to say of it.
         let is_new = ruled_for.is_some() && matches!(self.lane.gate(), Gate::Opening);
-        let mut opened = if is_new { Ok(()) } else { open(&self.lane, pulse).await };
+        let mut opened = if is_new { Ok(()) } else { open(&self.lane, head).await };
         let followed = self.follow().await;
         // A lane that takes new work does so no longer than this look, and a start waits for no second one.
         if is_new || unnamed() != ruled_for {
-            opened = open(&self.lane, pulse).await;
+            opened = open(&self.lane, head).await;
         }
         self.lane.looked.notify_waiters();
         followed?;
@@ -155,7 +155,9 @@ impl Watcher {
         }
         // Somebody else may have charged the same since the last look, and no nonce keeps both from landing.
         let sends = !(offers.is_empty() && dead.is_empty());
-        if sends && rules.place == Place::Free && !knows_all_now(&self.lane).await.unwrap_or(false)
+        if sends
+            && rules.protection == Protection::Free
+            && !knows_all_now(&self.lane).await.unwrap_or(false)
         {
             offers.clear();
             dead.clear();
@@ -278,9 +280,9 @@ impl Watcher {
         let (contract, function) = (slot.contract, self.lane.chain.function(slot));
         let (items, cost) = (slot.items.as_slice(), draft.cost());
         let earlier = Some(slot.attempts.first().get().signed.raw.as_slice());
-        let meant = Meant { kind, contract, function, items, tokens: None, earlier, cost };
+        let intent = Intent { kind, contract, function, items, tokens: None, earlier, cost };
         let signing = info_span!(target: SPAN_TARGET, "sign");
-        let sealed = draft.seal(slot.position, &meant).instrument(signing).await?;
+        let sealed = draft.seal(slot.position, &intent).instrument(signing).await?;
         let addition = Addition {
             batch: slot.batch,
             seq: slot.attempts.newest().get().seq.saturating_add(1),

@@ -6,7 +6,7 @@ use super::process_key::ProcessKey;
 use super::remote::RemoteKey;
 use super::store_fault::StoreFault;
 use alloy::primitives::{Address, Signature};
-use policy::{Approved, Meant, Unsigned};
+use policy::{Approved, Intent, Unsigned};
 use std::fmt;
 
 /// Signs for one address.
@@ -63,13 +63,13 @@ impl Key {
     pub async fn sign<T: Unsigned + Sync>(
         &self,
         approved: &Approved<T>,
-        meant: &Meant<'_>,
+        intent: &Intent<'_>,
     ) -> Result<Signature, NotSigned> {
         let digest = approved.digest();
         match &self.0 {
             KeyLocation::Local(key) => Ok(key.sign(approved)?),
             KeyLocation::Remote(key) => Ok(key.sign(digest).await?),
-            KeyLocation::Process(key) => key.sign(approved.get().bytes(), digest, meant).await,
+            KeyLocation::Process(key) => key.sign(approved.get().bytes(), digest, intent).await,
         }
     }
 

@@ -9,7 +9,7 @@ use super::protocol::{Ask, KeyAnswer, KeyQuestion, KeyReply, Profiles, frame, ne
 use super::recovery::is_by;
 use alloy::primitives::{Address, B256, Signature};
 use parking_lot::Mutex;
-use policy::Meant;
+use policy::Intent;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
 use std::fmt;
@@ -54,11 +54,11 @@ impl ProcessKey {
         &self,
         bytes: &[u8],
         digest: B256,
-        meant: &Meant<'_>,
+        intent: &Intent<'_>,
     ) -> Result<Signature, NotSigned> {
         let address = self.address;
         let fault = |why| SignError::Process { address, why };
-        let question = KeyQuestion::of(bytes, meant).ok_or(fault(ProcessFault::NothingBefore))?;
+        let question = KeyQuestion::of(bytes, intent).ok_or(fault(ProcessFault::NothingBefore))?;
         let signature = match self.link.ask(self.place, question).await.map_err(fault)? {
             KeyReply::Signature(signature) => signature,
             KeyReply::Refused(refusal) => return Err(NotSigned::Refused(refusal.into())),

@@ -6,7 +6,7 @@
 use alloy::primitives::{Address, B256, U256};
 use billing::UserHash;
 use billing::{AttemptKind, ChargeKey, ChargeTerms, Item, Period, PlanId, SubscribeId};
-use policy::{Meant, Refusal};
+use policy::{Intent, Refusal};
 use prost::Message;
 use std::io::{self, Read};
 use tokio::io::{AsyncRead, AsyncReadExt as _, BufReader};
@@ -165,14 +165,14 @@ pub enum OpenedAs {
 impl KeyQuestion {
     /// Builds the question about these bytes; none if they are another attempt of a batch, or cancel it, and its
     /// earlier attempt is missing.
-    pub fn of(bytes: &[u8], meant: &Meant<'_>) -> Option<Self> {
+    pub fn of(bytes: &[u8], intent: &Intent<'_>) -> Option<Self> {
         let bytes = bytes.to_vec();
-        let again = |bytes| Some(SignAgain { bytes, earlier: meant.earlier?.to_vec() });
-        Some(match (meant.kind, meant.tokens) {
+        let again = |bytes| Some(SignAgain { bytes, earlier: intent.earlier?.to_vec() });
+        Some(match (intent.kind, intent.tokens) {
             (AttemptKind::Cancel, _) => Self::Cancel(again(bytes)?),
             (AttemptKind::Bill, None) => Self::Again(again(bytes)?),
             (AttemptKind::Bill, Some(tokens)) => {
-                let charges = meant.items.iter().zip(tokens);
+                let charges = intent.items.iter().zip(tokens);
                 let charges = charges.map(|(item, token)| WireCharge::of(item, *token)).collect();
                 Self::Bill(SignBill { bytes, charges })
             }

@@ -17,7 +17,7 @@ pub trait Unsigned {
     fn family(&self) -> Family;
 
     /// Returns the effect of [`Self::bytes`], read as a node would read them. Made of nothing but the bytes.
-    fn intent(&self) -> Result<Intent, Self::Unreadable>;
+    fn effect(&self) -> Result<Effect, Self::Unreadable>;
 }
 
 /// One that can be compared with a transaction of the same account, so that both are known to do the same.
@@ -36,7 +36,7 @@ pub trait Repeating: Unsigned {
 
 /// The effect of a transaction, by its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Intent {
+pub struct Effect {
     /// The chain that it is bound to; none where transactions do not name it (TRON).
     pub chain_id: Option<u64>,
     /// Account of the transaction; none if only the signature tells (EVM).
@@ -69,9 +69,9 @@ pub enum Data {
     },
 }
 
-/// The intended effect of a transaction.
+/// The effect that a transaction has to have.
 #[derive(Clone, Copy, Debug)]
-pub struct Meant<'a> {
+pub struct Intent<'a> {
     /// The kind of the attempt: it bills or gives up.
     pub kind: AttemptKind,
     /// The contract that its batch is billed through: the configured one, but for another attempt of a

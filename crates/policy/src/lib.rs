@@ -4,7 +4,7 @@ mod approval;
 mod count;
 mod words;
 
-pub use approval::{Approved, Data, Intent, Meant, Repeating, Unsigned};
+pub use approval::{Approved, Data, Effect, Intent, Repeating, Unsigned};
 pub use billing::utc_day;
 pub use count::{Count, Unit};
 
@@ -209,9 +209,9 @@ impl Policy {
     }
 
     /// Approves final bytes, read again, that do what was meant and nothing else.
-    pub fn approve<T: Unsigned>(&self, tx: T, meant: &Meant<'_>) -> Result<Approved<T>, Refusal> {
-        let intent = tx.intent().map_err(|why| strange("its bytes cannot be read", &why))?;
-        self.check(&intent, meant)?;
+    pub fn approve<T: Unsigned>(&self, tx: T, intent: &Intent<'_>) -> Result<Approved<T>, Refusal> {
+        let effect = tx.effect().map_err(|why| strange("its bytes cannot be read", &why))?;
+        self.check(&effect, intent)?;
         Ok(Approved::new(tx))
     }
 
@@ -224,61 +224,61 @@ impl Policy {
         earlier: &[u8],
         known: &T::Known<'_>,
     ) -> Result<Approved<T>, Refusal> {
-        let intent = tx.intent().map_err(|why| strange("its bytes cannot be read", &why))?;
-        self.check_frame(&intent, cost)?;
+        let effect = tx.effect().map_err(|why| strange("its bytes cannot be read", &why))?;
+        self.check_frame(&effect, cost)?;
         let repeats = tx.repeats(earlier, self.signer, known);
         repeats.map_err(|why| Refusal::of("again", why))?;
         Ok(Approved::new(tx))
     }
 
     /// Checks the rules that hold for every transaction, whatever it does.
-    fn check_frame(&self, intent: &Intent, cost: U256) -> Result<(), Refusal> {
-        if intent.chain_id != self.bound_to {
+    fn check_frame(&self, effect: &Effect, cost: U256) -> Result<(), Refusal> {
+        if effect.chain_id != self.bound_to {
             return Err(Refusal::of("chain", "the transaction is for another chain"));
         }
-        if intent.from.is_some_and(|from| from != self.signer) {
+        if effect.from.is_some_and(|from| from != self.signer) {
             return Err(Refusal::of("signer", "the transaction is of another account"));
         }
-        if !intent.value.is_zero() {
-            let why = format!("the transaction moves {}", self.coin().tell(intent.value));
+        if !effect.value.is_zero() {
+            let why = format!("the transaction moves {}", self.coin().tell(effect.value));
             return Err(Refusal::of("value", why));
         }
-        if intent.cost > cost {
-            let [may, counted] = [intent.cost, cost].map(|wei| self.coin().tell(wei));
+        if effect.cost > cost {
+            let [may, counted] = [effect.cost, cost].map(|wei| self.coin().tell(wei));
             let why = format!("it may cost {may}, but only {counted} was counted");
             return Err(Refusal::of("cost", why));
         }
         Ok(())
     }
 
-    fn check(&self, intent: &Intent, meant: &Meant<'_>) -> Result<(), Refusal> {
-        self.check_frame(intent, meant.cost)?;
-        match (meant.kind, &intent.data) {
-            (AttemptKind::Cancel, Data::None) if intent.to == self.signer => Ok(()),
+    fn check(&self, effect: &Effect, intent: &Intent<'_>) -> Result<(), Refusal> {
+        self.check_frame(effect, intent.cost)?;
+        match (intent.kind, &effect.data) {
+            (AttemptKind::Cancel, Data::None) if effect.to == self.signer => Ok(()),
             (AttemptKind::Cancel, _) => {
                 Err(Refusal::of("cancel", "what was to do nothing does something"))
             }
-            (AttemptKind::Bill, _) if intent.to != meant.contract => {
+            (AttemptKind::Bill, _) if effect.to != intent.contract => {
                 let why = format!(
                     "it calls {}, and its batch is billed through {}",
-                    self.spell(intent.to),
-                    self.spell(meant.contract)
+                    self.spell(effect.to),
+                    self.spell(intent.contract)
                 );
                 Err(Refusal::of("contract", why))
             }
-            (AttemptKind::Bill, _) if meant.tokens.is_some() && intent.to != self.contract => {
+            (AttemptKind::Bill, _) if intent.tokens.is_some() && effect.to != self.contract => {
                 let why = format!(
                     "it calls {}, which is not the configured contract",
-                    self.spell(intent.to)
+                    self.spell(effect.to)
                 );
                 Err(Refusal::of("contract", why))
             }
             (AttemptKind::Bill, Data::Call { selector, charges, addresses, signers })
-                if *selector == meant.function
-                    && (meant.tokens.is_none() || *selector == self.selector) =>
+                if *selector == intent.function
+                    && (intent.tokens.is_none() || *selector == self.selector) =>
             {
-                self.check_charges(charges, meant)?;
-                if meant.tokens.is_none() {
+                self.check_charges(charges, intent)?;
+                if intent.tokens.is_none() {
                     return Ok(());
                 }
                 self.check_signers(signers)?;
@@ -293,27 +293,27 @@ impl Policy {
     fn check_charges(
         &self,
         charges: &Result<Vec<Carried>, Undecodable>,
-        meant: &Meant<'_>,
+        intent: &Intent<'_>,
     ) -> Result<(), Refusal> {
         let charges = charges.as_ref().map_err(|why| strange("its call cannot be read", why))?;
-        if charges.is_empty() || charges.len() != meant.items.len() {
-            let (does, should) = (charges.len(), meant.items.len());
+        if charges.is_empty() || charges.len() != intent.items.len() {
+            let (does, should) = (charges.len(), intent.items.len());
             let why = format!("it charges {does} subscriptions, but {should} were to be charged");
             return Err(Refusal::of("charges", why));
         }
-        for (told, item) in charges.iter().zip(meant.items) {
+        for (told, item) in charges.iter().zip(intent.items) {
             if let Some(field) = told.differs_from(item) {
                 let why = format!("its {field} of subscription {} differs", item.subscribe.0);
                 return Err(Refusal::of("charges", why));
             }
         }
-        let Some(tokens) = meant.tokens else { return Ok(()) };
-        if tokens.len() != meant.items.len() {
+        let Some(tokens) = intent.tokens else { return Ok(()) };
+        if tokens.len() != intent.items.len() {
             return Err(Refusal::of("tokens", "not every charge has a token"));
         }
         self.admit_batch(tokens.len())?;
-        check_once(meant.items)?;
-        let mut rows = charges.iter().zip(meant.items).zip(tokens);
+        check_once(intent.items)?;
+        let mut rows = charges.iter().zip(intent.items).zip(tokens);
         rows.try_for_each(|((told, item), token)| self.check_charge(told.token, item, *token))
     }
 

@@ -155,7 +155,7 @@ fn a_day_begins_at_midnight_utc() {
 /// A transaction that an adapter has read.
 #[derive(Debug)]
 struct Read {
-    intent: Result<Intent, fmt::Error>,
+    effect: Result<Effect, fmt::Error>,
     family: Family,
 }
 
@@ -170,8 +170,8 @@ impl Unsigned for Read {
         self.family
     }
 
-    fn intent(&self) -> Result<Intent, fmt::Error> {
-        self.intent.clone()
+    fn effect(&self) -> Result<Effect, fmt::Error> {
+        self.effect.clone()
     }
 }
 
@@ -194,9 +194,9 @@ fn carried(item: &Item) -> Carried {
     }
 }
 
-fn bills(items: &[Item]) -> Intent {
+fn bills(items: &[Item]) -> Effect {
     let charges = Ok(items.iter().map(carried).collect());
-    Intent {
+    Effect {
         chain_id: Some(56),
         from: None,
         to: CONTRACT,
@@ -208,35 +208,35 @@ fn bills(items: &[Item]) -> Intent {
 
 const TOKENS: [Address; 2] = [USDT; 2];
 
-fn approved(intent: Intent, items: &[Item], tokens: Option<&[Address]>) -> String {
-    approved_as(SELECTOR, intent, items, tokens)
+fn approved(effect: Effect, items: &[Item], tokens: Option<&[Address]>) -> String {
+    approved_as(SELECTOR, effect, items, tokens)
 }
 
 fn approved_as(
     function: Selector,
-    intent: Intent,
+    effect: Effect,
     items: &[Item],
     tokens: Option<&[Address]>,
 ) -> String {
     let (kind, contract) = (AttemptKind::Bill, CONTRACT);
-    let meant =
-        Meant { kind, contract, function, items, tokens, earlier: None, cost: U256::from(1_000) };
-    rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
+    let intent =
+        Intent { kind, contract, function, items, tokens, earlier: None, cost: U256::from(1_000) };
+    rule(policy().approve(Read { effect: Ok(effect), family: Family::Evm }, &intent))
 }
 
 /// What the policy says of a transaction that bills 1 and 2, and differs from that in one thing.
-fn changed(change: impl FnOnce(&mut Intent)) -> String {
+fn changed(change: impl FnOnce(&mut Effect)) -> String {
     let items = [item(1, 100), item(2, 9)];
-    let mut intent = bills(&items);
-    change(&mut intent);
-    approved(intent, &items, Some(&TOKENS))
+    let mut effect = bills(&items);
+    change(&mut effect);
+    approved(effect, &items, Some(&TOKENS))
 }
 
 fn told(change: impl FnOnce(&mut Carried)) -> String {
-    changed(|intent| {
+    changed(|effect| {
         let mut charges = vec![carried(&item(1, 100)), carried(&item(2, 9))];
         change(&mut charges[1]);
-        intent.data = Data::Call {
+        effect.data = Data::Call {
             addresses: vec![],
             signers: vec![],
             selector: SELECTOR,
@@ -248,23 +248,23 @@ fn told(change: impl FnOnce(&mut Carried)) -> String {
 #[test]
 fn nothing_is_approved_but_the_configured_call_for_what_was_asked() {
     assert_eq!(changed(|_| {}), "none");
-    assert_eq!(changed(|intent| intent.chain_id = Some(1)), "chain");
-    assert_eq!(changed(|intent| intent.chain_id = None), "chain");
-    assert_eq!(changed(|intent| intent.from = Some(SIGNER)), "none");
-    assert_eq!(changed(|intent| intent.from = Some(CONTRACT)), "signer");
-    assert_eq!(changed(|intent| intent.to = SIGNER), "contract");
-    assert_eq!(changed(|intent| intent.value = U256::from(1)), "value");
-    assert_eq!(changed(|intent| intent.cost = U256::from(999)), "none");
-    assert_eq!(changed(|intent| intent.cost = U256::from(1_001)), "cost");
-    assert_eq!(changed(|intent| intent.data = Data::None), "function");
+    assert_eq!(changed(|effect| effect.chain_id = Some(1)), "chain");
+    assert_eq!(changed(|effect| effect.chain_id = None), "chain");
+    assert_eq!(changed(|effect| effect.from = Some(SIGNER)), "none");
+    assert_eq!(changed(|effect| effect.from = Some(CONTRACT)), "signer");
+    assert_eq!(changed(|effect| effect.to = SIGNER), "contract");
+    assert_eq!(changed(|effect| effect.value = U256::from(1)), "value");
+    assert_eq!(changed(|effect| effect.cost = U256::from(999)), "none");
+    assert_eq!(changed(|effect| effect.cost = U256::from(1_001)), "cost");
+    assert_eq!(changed(|effect| effect.data = Data::None), "function");
     let with = |selector, charges| {
         changed(move |i| {
             i.data = Data::Call { addresses: vec![], signers: vec![], selector, charges }
         })
     };
     let signers = |stated: Vec<Address>| {
-        changed(|intent| {
-            let Data::Call { signers, .. } = &mut intent.data else { panic!("it is a call") };
+        changed(|effect| {
+            let Data::Call { signers, .. } = &mut effect.data else { panic!("it is a call") };
             *signers = stated;
         })
     };
@@ -307,19 +307,19 @@ fn the_limits_are_looked_at_again_in_the_final_bytes_of_a_new_batch_alone() {
 #[test]
 fn a_cancel_is_a_transaction_to_ourselves_that_does_nothing() {
     let items = [item(1, 1)];
-    let nothing = Intent { to: SIGNER, data: Data::None, ..bills(&items) };
-    let cancel = |intent| {
+    let nothing = Effect { to: SIGNER, data: Data::None, ..bills(&items) };
+    let cancel = |effect| {
         let kind = AttemptKind::Cancel;
         let (contract, function, cost) = (CONTRACT, SELECTOR, U256::from(1_000));
-        let meant =
-            Meant { kind, contract, function, items: &items, tokens: None, earlier: None, cost };
-        rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
+        let intent =
+            Intent { kind, contract, function, items: &items, tokens: None, earlier: None, cost };
+        rule(policy().approve(Read { effect: Ok(effect), family: Family::Evm }, &intent))
     };
     assert_eq!(cancel(nothing.clone()), "none");
-    assert_eq!(cancel(Intent { to: CONTRACT, ..nothing.clone() }), "cancel");
-    assert_eq!(cancel(Intent { to: SIGNER, ..bills(&items) }), "cancel");
-    assert_eq!(cancel(Intent { value: U256::from(1), ..nothing.clone() }), "value");
-    assert_eq!(cancel(Intent { cost: U256::from(1_001), ..nothing.clone() }), "cost");
+    assert_eq!(cancel(Effect { to: CONTRACT, ..nothing.clone() }), "cancel");
+    assert_eq!(cancel(Effect { to: SIGNER, ..bills(&items) }), "cancel");
+    assert_eq!(cancel(Effect { value: U256::from(1), ..nothing.clone() }), "value");
+    assert_eq!(cancel(Effect { cost: U256::from(1_001), ..nothing.clone() }), "cost");
     assert_eq!(approved(nothing, &items, None), "contract", "it bills nobody");
 }
 
@@ -329,9 +329,10 @@ fn another_attempt_calls_the_contract_of_its_batch_and_no_other() {
     let says = |to: Address, tokens: Option<&[Address]>| {
         let (kind, contract, cost) = (AttemptKind::Bill, old, U256::from(1_000));
         let function = SELECTOR;
-        let meant = Meant { kind, contract, function, items: &items, tokens, earlier: None, cost };
-        let intent = Intent { to, ..bills(&items) };
-        rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
+        let intent =
+            Intent { kind, contract, function, items: &items, tokens, earlier: None, cost };
+        let effect = Effect { to, ..bills(&items) };
+        rule(policy().approve(Read { effect: Ok(effect), family: Family::Evm }, &intent))
     };
     assert_eq!(says(old, None), "none", "the contract has changed since");
     assert_eq!(says(CONTRACT, None), "contract", "the batch is not billed through that one");
@@ -344,7 +345,7 @@ fn another_attempt_calls_the_function_of_its_batch_and_no_other() {
     let says = |function, called, tokens: Option<&[Address]>| {
         let charges = Ok(items.iter().map(carried).collect());
         let data = Data::Call { addresses: vec![], signers: vec![], selector: called, charges };
-        approved_as(function, Intent { data, ..bills(&items) }, &items, tokens)
+        approved_as(function, Effect { data, ..bills(&items) }, &items, tokens)
     };
     assert_eq!(says(old, old, None), "none", "the profile has changed since");
     assert_eq!(says(old, SELECTOR, None), "function", "the batch is not billed by that one");
@@ -356,7 +357,7 @@ fn another_attempt_calls_the_function_of_its_batch_and_no_other() {
 fn what_is_signed_is_the_hash_of_the_bytes_that_were_read() {
     let items = [item(1, 1)];
     let (kind, contract, function) = (AttemptKind::Bill, CONTRACT, SELECTOR);
-    let meant = Meant {
+    let intent = Intent {
         kind,
         contract,
         function,
@@ -366,13 +367,13 @@ fn what_is_signed_is_the_hash_of_the_bytes_that_were_read() {
         cost: U256::MAX,
     };
     let digest = |family| {
-        let read = Read { intent: Ok(bills(&items)), family };
-        policy().approve(read, &meant).unwrap().digest()
+        let read = Read { effect: Ok(bills(&items)), family };
+        policy().approve(read, &intent).unwrap().digest()
     };
     assert_eq!(digest(Family::Evm), keccak256(b"the bytes"));
     assert_eq!(digest(Family::Tvm)[..], Sha256::digest(b"the bytes")[..]);
-    let unread = Read { intent: Err(fmt::Error), family: Family::Evm };
-    assert_eq!(rule(policy().approve(unread, &meant)), "function");
+    let unread = Read { effect: Err(fmt::Error), family: Family::Evm };
+    assert_eq!(rule(policy().approve(unread, &intent)), "function");
 }
 
 #[test]

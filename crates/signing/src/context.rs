@@ -5,7 +5,7 @@ use super::seal_error::SealError;
 use alloy::primitives::{B256, Selector, Signature};
 use contract::Profile;
 use keys::Key;
-use policy::{Data, Meant, Policy, Unsigned};
+use policy::{Data, Intent, Policy, Unsigned};
 use std::sync::Arc;
 
 /// The key and the policy for signing.
@@ -22,10 +22,10 @@ impl SigningContext {
     pub async fn sign<T: Unsigned + Send + Sync>(
         &self,
         tx: T,
-        meant: &Meant<'_>,
+        intent: &Intent<'_>,
     ) -> Result<(Signature, B256), SealError> {
-        let approved = self.policy.approve(tx, meant)?;
-        let signature = self.key.sign(&approved, meant).await?;
+        let approved = self.policy.approve(tx, intent)?;
+        let signature = self.key.sign(&approved, intent).await?;
         Ok((signature, approved.digest()))
     }
 }

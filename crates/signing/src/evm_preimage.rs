@@ -9,7 +9,7 @@ use alloy::rlp::Decodable;
 use billing::Family;
 use config::{EvmConfig, FeeConfig};
 use contract::Profile;
-use policy::{Intent, Refusal, Repeating, Unsigned};
+use policy::{Effect, Refusal, Repeating, Unsigned};
 
 /// The bytes that a signature commits to: EIP-2718 type and RLP list, or the RLP list of EIP-155.
 #[derive(Debug)]
@@ -54,13 +54,13 @@ impl Unsigned for EvmPreimage<'_> {
         Family::Evm
     }
 
-    fn intent(&self) -> Result<Intent, OddPreimage> {
+    fn effect(&self) -> Result<Effect, OddPreimage> {
         let tx = self.read()?;
         let TxKind::Call(to) = tx.kind() else { return Err(OddPreimage::MakesContract) };
         let data = data(self.profile, tx.input());
         let gas = U256::from(tx.gas_limit());
         let cost = gas.saturating_mul(U256::from(tx.max_fee_per_gas()));
-        Ok(Intent { chain_id: tx.chain_id(), from: None, to, value: tx.value(), cost, data })
+        Ok(Effect { chain_id: tx.chain_id(), from: None, to, value: tx.value(), cost, data })
     }
 }
 

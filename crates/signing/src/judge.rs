@@ -18,7 +18,7 @@ use config::{ChainConfig, EvmConfig, FamilyConfig};
 use contract::Profile;
 use keys::{DayCeiling, KeyQuestion, LocalKey, NotSigned, Profiles, SignAgain, SignBill};
 use parking_lot::Mutex;
-use policy::{Meant, Policy, Refusal, Unsigned};
+use policy::{Intent, Policy, Refusal, Unsigned};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ impl TransactionJudge {
     fn bill(&self, bill: &SignBill) -> Result<Signature, NotSigned> {
         let unreadable = || Refusal::told("charges", "what it is to charge cannot be read");
         let (items, tokens) = bill.charges().ok_or_else(unreadable)?;
-        let meant = Meant {
+        let intent = Intent {
             kind: AttemptKind::Bill,
             contract: self.policy.contract,
             function: self.policy.selector,
@@ -128,14 +128,14 @@ impl TransactionJudge {
             earlier: None,
             cost: self.dearest.bill,
         };
-        self.as_meant(&bill.bytes, &meant)
+        self.as_intended(&bill.bytes, &intent)
     }
 
     /// Signs a transaction that does nothing in the place of a billing that this key has signed.
     fn cancel(&self, SignAgain { bytes, earlier }: &SignAgain) -> Result<Signature, NotSigned> {
         let none = || Refusal::told("cancel", "no place is to be freed on this chain");
         let gas = self.gas.as_ref().ok_or_else(none)?;
-        let meant = Meant {
+        let intent = Intent {
             kind: AttemptKind::Cancel,
             contract: self.policy.contract,
             function: self.policy.selector,
@@ -145,29 +145,29 @@ impl TransactionJudge {
             cost: self.dearest.cancel,
         };
         let tx = EvmPreimage { bytes: bytes.clone(), profile: &self.profile };
-        let approved = self.policy.approve(tx, &meant)?;
+        let approved = self.policy.approve(tx, &intent)?;
         approved.get().cancels(earlier, self.policy.signer, gas)?;
         self.count_again(approved.get(), earlier)?;
         Ok(self.key.sign(&approved)?)
     }
 
-    fn as_meant(&self, bytes: &[u8], meant: &Meant<'_>) -> Result<Signature, NotSigned> {
+    fn as_intended(&self, bytes: &[u8], intent: &Intent<'_>) -> Result<Signature, NotSigned> {
         let (bytes, profile) = (bytes.to_vec(), self.profile.as_ref());
         match self.policy.family {
             Family::Evm => {
-                let approved = self.policy.approve(EvmPreimage { bytes, profile }, meant)?;
+                let approved = self.policy.approve(EvmPreimage { bytes, profile }, intent)?;
                 if let Some(gas) = &self.gas {
                     approved.get().within(gas)?;
                 }
                 self.check_deadline(approved.get().input().as_deref())?;
-                self.count(approved.get(), approved.get().nonce(), meant)?;
+                self.count(approved.get(), approved.get().nonce(), intent)?;
                 Ok(self.key.sign(&approved)?)
             }
             Family::Tvm => {
                 let tx = TronPreimage { raw_data: bytes, profile };
-                let approved = self.policy.approve(tx, meant)?;
+                let approved = self.policy.approve(tx, intent)?;
                 self.check_deadline(approved.get().input().as_deref())?;
-                self.count(approved.get(), None, meant)?;
+                self.count(approved.get(), None, intent)?;
                 Ok(self.key.sign(&approved)?)
             }
         }
@@ -178,12 +178,12 @@ impl TransactionJudge {
         &self,
         tx: &T,
         nonce: Option<u64>,
-        meant: &Meant<'_>,
+        intent: &Intent<'_>,
     ) -> Result<(), Refusal> {
-        let tokens = meant.tokens.unwrap_or_default().iter().copied();
-        let amounts = meant.items.iter().map(|item| item.amount);
+        let tokens = intent.tokens.unwrap_or_default().iter().copied();
+        let amounts = intent.items.iter().map(|item| item.amount);
         let mut counts = self.policy.counts(tokens.zip(amounts))?;
-        counts.push(self.policy.fee(meant.kind, cost(tx)?));
+        counts.push(self.policy.fee(intent.kind, cost(tx)?));
         let Some(nonce) = nonce else { return self.ceiling.take(self.policy.chain, &counts) };
         let mut newest = self.newest.lock();
         newest.take(nonce, counts, |more| self.ceiling.take(self.policy.chain, more))
@@ -244,7 +244,7 @@ impl TransactionJudge {
 
 /// The most that a transaction can cost, wei or sun.
 fn cost<T: Unsigned>(tx: &T) -> Result<U256, Refusal> {
-    let read = tx.intent().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
+    let read = tx.effect().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
     Ok(read.cost)
 }
 

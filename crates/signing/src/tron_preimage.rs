@@ -7,7 +7,7 @@ use super::seal_error::{SealError, SealFault};
 use alloy::primitives::{B256, Signature, U256};
 use billing::{Family, Signed};
 use contract::Profile;
-use policy::{self, Intent, Meant};
+use policy::{self, Effect, Intent};
 
 use tron_primitives::transaction::{SignedBytes, Unreadable, Unsigned};
 
@@ -17,11 +17,11 @@ pub async fn sign(
     call: &Unsigned,
     signing: &SigningContext,
     profile: &Profile,
-    meant: &Meant<'_>,
+    intent: &Intent<'_>,
 ) -> Result<Signed, SealError> {
     let raw_data = call.raw_data().map_err(SealFault::from)?;
     let last = TronPreimage { raw_data: raw_data.clone(), profile };
-    let (signature, digest) = signing.sign(last, meant).await?;
+    let (signature, digest) = signing.sign(last, intent).await?;
     complete(call, raw_data, &signature, digest)
 }
 
@@ -67,10 +67,10 @@ impl policy::Unsigned for TronPreimage<'_> {
         Family::Tvm
     }
 
-    /// Reads the intent. Anything that [`Unsigned`] has no field for is known to be absent.
-    fn intent(&self) -> Result<Intent, Unreadable> {
+    /// Reads the effect. Anything that [`Unsigned`] has no field for is known to be absent.
+    fn effect(&self) -> Result<Effect, Unreadable> {
         let read = Unsigned::read(&self.raw_data)?;
-        Ok(Intent {
+        Ok(Effect {
             chain_id: None,
             from: Some(read.owner),
             to: read.contract,

@@ -23,7 +23,7 @@ const NOW: Memory = Memory {
 };
 
 fn rules(again: Again) -> Rules {
-    Rules { offer_again_ms: 10_000, again, place: Place::Nonce }
+    Rules { offer_again_ms: 10_000, again, protection: Protection::Nonce }
 }
 
 fn slot(kinds: &[AttemptKind]) -> Slot {
@@ -248,12 +248,12 @@ fn what_one_node_alone_shows_in_a_block_is_offered_on_and_never_replaced() {
 #[test]
 fn while_something_may_be_forgotten_nothing_is_renewed_or_offered_where_no_nonce_protects_it() {
     let renew = Again::Renew { most: 2, within_ms: 1 };
-    let free = Rules { offer_again_ms: 1, again: renew, place: Place::Free };
+    let free = Rules { offer_again_ms: 1, again: renew, protection: Protection::Free };
     let absent = |rules| next_step(&bills(1), Sighting::Absent(FeeStanding::Fair), LATER, rules);
     assert_eq!(absent(free), Step::OfferAgain);
     assert_eq!(absent(free.until_all_is_known()), Step::Wait);
     assert_eq!(free.until_all_is_known().again, Again::Never);
-    let nonce = Rules { place: Place::Nonce, ..free };
+    let nonce = Rules { protection: Protection::Nonce, ..free };
     assert_eq!(nonce.until_all_is_known(), nonce);
     let beside = nonce.until_other_accounts_are_known();
     assert_eq!((absent(beside), beside.again), (Step::Wait, Again::Never));
@@ -275,7 +275,7 @@ fn what_was_charged_elsewhere_is_cancelled_or_left_to_expire() {
     assert_eq!(next_step(&bills(1), absent(), learnt, only_cancel), cancel);
     assert_eq!(next_step(&given_up, absent(), later, only_cancel), Step::OfferAgain, "it is once");
     assert_eq!(next_step(&bills(1), absent(), LATER, only_cancel), Step::OfferAgain);
-    let free = Rules { place: Place::Free, ..rules(RENEW) };
+    let free = Rules { protection: Protection::Free, ..rules(RENEW) };
     assert_eq!(next_step(&bills(1), absent(), later, free), Step::Wait);
     let dead = BlockRef { number: 9, time: 9, hash: None };
     let ended = next_step(&bills(1), Sighting::Never(dead), learnt, free);

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use billing::{Attempt, Signed};
 use contract::Profile;
 use journal::{Durable, Sealed};
-use policy::Meant;
+use policy::Intent;
 use signing::{EvmPreimage, SigningContext};
 use std::fmt;
 use std::sync::Arc;
@@ -58,9 +58,9 @@ impl Draft for EvmDraft {
         cost(self.gas_limit, self.bid).saturating_add(self.surcharge)
     }
 
-    async fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Sealed, SealError> {
-        let signed = self.signed(position, meant).await?;
-        Ok(Sealed::new(position, meant.items, signed))
+    async fn seal(&self, position: u64, intent: &Intent<'_>) -> Result<Sealed, SealError> {
+        let signed = self.signed(position, intent).await?;
+        Ok(Sealed::new(position, intent.items, signed))
     }
 
     fn committed(&self, _position: u64, attempt: &Durable<Attempt>) {
@@ -73,18 +73,18 @@ impl Draft for EvmDraft {
 
 impl EvmDraft {
     /// Signs `tx` if its bytes do what was meant; tells what was signed as well.
-    async fn sign<T>(&self, tx: T, meant: &Meant<'_>) -> Result<(TxEnvelope, B256), SealError>
+    async fn sign<T>(&self, tx: T, intent: &Intent<'_>) -> Result<(TxEnvelope, B256), SealError>
     where
         T: SignableTransaction<Signature> + Send,
         TxEnvelope: From<WithSignature<T>>,
     {
         let last = EvmPreimage { bytes: tx.encoded_for_signing(), profile: &self.profile };
-        let (signature, digest) = self.signing.sign(last, meant).await?;
+        let (signature, digest) = self.signing.sign(last, intent).await?;
         Ok((tx.into_signed(signature).into(), digest))
     }
 
     /// The signed transaction, read again.
-    async fn signed(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
+    async fn signed(&self, position: u64, intent: &Intent<'_>) -> Result<Signed, SealError> {
         let (envelope, digest) = match self.bid {
             Bid::Dynamic { max_fee, tip } => {
                 self.sign(
@@ -99,7 +99,7 @@ impl EvmDraft {
                         access_list: alloy::eips::eip2930::AccessList::default(),
                         input: self.calldata.clone(),
                     },
-                    meant,
+                    intent,
                 )
                 .await?
             }
@@ -114,7 +114,7 @@ impl EvmDraft {
                         value: U256::ZERO,
                         input: self.calldata.clone(),
                     },
-                    meant,
+                    intent,
                 )
                 .await?
             }

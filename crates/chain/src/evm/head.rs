@@ -29,7 +29,7 @@ pub(super) struct EvmHead {
 }
 
 impl HeadLook for EvmHead {
-    fn pulse(&self) -> HeadView {
+    fn view(&self) -> HeadView {
         self.view
     }
 

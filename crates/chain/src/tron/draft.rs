@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use billing::{Attempt, Signed};
 use contract::Profile;
 use journal::{Durable, Sealed};
-use policy::Meant;
+use policy::Intent;
 use signing::{SigningContext, sign};
 use std::fmt;
 use std::sync::Arc;
@@ -45,9 +45,9 @@ impl Draft for TronDraft {
         self.priced.cost
     }
 
-    async fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Sealed, SealError> {
-        let signed = self.signed(position, meant).await?;
-        Ok(Sealed::new(position, meant.items, signed))
+    async fn seal(&self, position: u64, intent: &Intent<'_>) -> Result<Sealed, SealError> {
+        let signed = self.signed(position, intent).await?;
+        Ok(Sealed::new(position, intent.items, signed))
     }
 
     fn committed(&self, position: u64, attempt: &Durable<Attempt>) {
@@ -63,10 +63,10 @@ impl TronDraft {
     pub(super) async fn signed(
         &self,
         position: u64,
-        meant: &Meant<'_>,
+        intent: &Intent<'_>,
     ) -> Result<Signed, SealError> {
         let timestamp_ms = self.unsigned.timestamp_ms.saturating_add(position);
         let unsigned = Unsigned { timestamp_ms, ..self.unsigned.clone() };
-        sign(&unsigned, &self.signing, &self.profile, meant).await
+        sign(&unsigned, &self.signing, &self.profile, intent).await
     }
 }

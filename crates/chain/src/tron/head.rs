@@ -55,7 +55,7 @@ pub(super) struct TronHead {
 }
 
 impl HeadLook for TronHead {
-    fn pulse(&self) -> HeadView {
+    fn view(&self) -> HeadView {
         self.view
     }
 

@@ -10,8 +10,8 @@ fn item(n: u8, period: Period) -> Item {
     Item { subscribe, key, amount, terms: ChargeTerms::default() }
 }
 
-fn meant<'a>(items: &'a [Item], tokens: Option<&'a [Address]>) -> Meant<'a> {
-    Meant {
+fn intent<'a>(items: &'a [Item], tokens: Option<&'a [Address]>) -> Intent<'a> {
+    Intent {
         kind: AttemptKind::Bill,
         contract: Address::ZERO,
         function: [0; 4].into(),
@@ -41,16 +41,16 @@ fn a_batch_is_shown_as_it_is() {
     let zero = Period::Numbered(U256::ZERO);
     let items = [item(1, zero), item(2, Period::Guarded), item(3, Period::Numbered(U256::MAX))];
     let tokens = [Address::ZERO, Address::repeat_byte(9), Address::repeat_byte(0xff)];
-    let question = KeyQuestion::of(b"bytes", &meant(&items, Some(&tokens))).unwrap();
+    let question = KeyQuestion::of(b"bytes", &intent(&items, Some(&tokens))).unwrap();
     let Some(KeyQuestion::Bill(bill)) = passed(&ask(question)).question else { panic!() };
     assert_eq!(bill.bytes, b"bytes");
     assert_eq!(bill.charges(), Some((items.to_vec(), tokens.to_vec())));
-    let again = Meant { earlier: Some(b"before"), ..meant(&items, None) };
+    let again = Intent { earlier: Some(b"before"), ..intent(&items, None) };
     let shown = SignAgain { bytes: b"x".to_vec(), earlier: b"before".to_vec() };
     assert_eq!(KeyQuestion::of(b"x", &again), Some(KeyQuestion::Again(shown.clone())));
-    let cancel = Meant { kind: AttemptKind::Cancel, ..again };
+    let cancel = Intent { kind: AttemptKind::Cancel, ..again };
     assert_eq!(KeyQuestion::of(b"x", &cancel), Some(KeyQuestion::Cancel(shown)));
-    for before in [again, cancel].map(|meant| Meant { earlier: None, ..meant }) {
+    for before in [again, cancel].map(|intent| Intent { earlier: None, ..intent }) {
         assert_eq!(KeyQuestion::of(b"x", &before), None, "nothing was signed before");
     }
 }

@@ -151,8 +151,8 @@ fn told(judge: &TransactionJudge, question: &KeyQuestion) -> Result<Signature, S
     })
 }
 
-fn meant<'a>(items: &'a [Item], tokens: &'a [Address]) -> Meant<'a> {
-    Meant {
+fn intent<'a>(items: &'a [Item], tokens: &'a [Address]) -> Intent<'a> {
+    Intent {
         kind: AttemptKind::Bill,
         contract: CONTRACT,
         function: [0; 4].into(),
@@ -167,7 +167,7 @@ fn meant<'a>(items: &'a [Item], tokens: &'a [Address]) -> Meant<'a> {
 fn bill(judge: &TransactionJudge, made: &Made, charges: &[Charge]) -> Result<Signature, String> {
     let items: Vec<Item> = charges.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = charges.iter().map(|charge| charge.token).collect();
-    told(judge, &KeyQuestion::of(&made.bytes(judge), &meant(&items, &tokens)).unwrap())
+    told(judge, &KeyQuestion::of(&made.bytes(judge), &intent(&items, &tokens)).unwrap())
 }
 
 fn again(judge: &TransactionJudge, made: &Made, earlier: &[u8]) -> Result<Signature, String> {
@@ -288,7 +288,7 @@ fn gas_and_bids_are_held_to_what_is_configured_however_little_the_whole_costs() 
     let items: Vec<Item> = good.iter().map(Charge::item).collect();
     let first = made(call(&judge, &good, 5)).evm();
     let says = |tx: &TxEip1559| {
-        let question = KeyQuestion::of(&tx.encoded_for_signing(), &meant(&items, &[USDT]));
+        let question = KeyQuestion::of(&tx.encoded_for_signing(), &intent(&items, &[USDT]));
         rule(told(&judge, &question.unwrap()))
     };
     let cheap = TxEip1559 { max_fee_per_gas: 2, ..first.clone() };
@@ -305,7 +305,7 @@ fn gas_and_bids_are_held_to_what_is_configured_however_little_the_whole_costs() 
     let modest = bid(GWEI, 1);
     let signature = told(
         &judge,
-        &KeyQuestion::of(&modest.encoded_for_signing(), &meant(&items, &[USDT])).unwrap(),
+        &KeyQuestion::of(&modest.encoded_for_signing(), &intent(&items, &[USDT])).unwrap(),
     );
     let earlier = TxEnvelope::from(modest.clone().into_signed(signature.unwrap())).encoded_2718();
     let again = |tx: TxEip1559| {

@@ -9,7 +9,7 @@ use crate::transactions::{self, TxId};
 use alloy::primitives::{Address, B256};
 use billing::{
     Again, AttemptKind, BatchState, BlockRef, Execution, FeeStanding, Foreign, ForeignEffect,
-    ItemOutcome, Memory, Place, PlaceTaker, Rules, Sighting, Slot, Step, Unsettled, Verdict,
+    ItemOutcome, Memory, PlaceTaker, Protection, Rules, Sighting, Slot, Step, Unsettled, Verdict,
     next_step,
 };
 use evm_testimony::conclude::{NonceFate, Taker, conclude};
@@ -189,7 +189,7 @@ impl Signer<'_> {
             }
             Setting::SignsOnce => Again::OnlyCancel,
         };
-        Rules { offer_again_ms: 1, again, place: Place::Nonce }
+        Rules { offer_again_ms: 1, again, protection: Protection::Nonce }
     }
 
     fn carry_out(&mut self, at: usize, step: Step) {

@@ -9,7 +9,7 @@ use crate::transactions::{Ending, Landing, TxId, slot};
 use alloy::primitives::B256;
 use billing::{
     Again, AttemptKind, BatchState, BlockRef, Execution, FeeStanding, ItemOutcome, Landed, Memory,
-    OwnWaiting, Place, Rules, Sighting, Slot, Step, Unsettled, Verdict, next_step,
+    OwnWaiting, Protection, Rules, Sighting, Slot, Step, Unsettled, Verdict, next_step,
 };
 use tron_node::{CallResult, ExpiringTx, TxFate, TxScan};
 use tron_primitives::transaction::RefBlock;
@@ -91,7 +91,8 @@ impl Signer<'_> {
             .filter_map(|(at, sighting)| Some((at, self.step(at, sighting, mood, rules)?)))
             .collect();
         let sends = steps.iter().any(|(_, step)| step.sends());
-        let asks = rules.place == Place::Free && !self.has_broken(BrokenRule::RenewsInDoubt);
+        let asks =
+            rules.protection == Protection::Free && !self.has_broken(BrokenRule::RenewsInDoubt);
         let may_send = !sends || !asks || self.knows_all_now();
         for (at, step) in steps {
             if may_send || !step.sends() {
@@ -173,7 +174,7 @@ impl Signer<'_> {
             Setting::SignsAgain => Again::Renew { most: 2, within_ms: 1 },
             Setting::SignsOnce => Again::Never,
         };
-        let rules = Rules { offer_again_ms: 1, again, place: Place::Free };
+        let rules = Rules { offer_again_ms: 1, again, protection: Protection::Free };
         let known = !self.world.journal.in_doubt && self.world.process.past.checks.knew_all();
         let trusts = known || self.has_broken(BrokenRule::RenewsInDoubt);
         if trusts { rules } else { rules.until_all_is_known() }

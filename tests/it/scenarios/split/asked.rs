@@ -12,7 +12,7 @@ use billing::AttemptKind;
 use keys::{
     Ask, KeyAnswer, KeyQuestion, KeyReply, Manifest, OpenedAs, SignAgain, frame, read_frame,
 };
-use policy::{Meant, Refusal};
+use policy::{Intent, Refusal};
 use prost::Message as _;
 use std::io::{ErrorKind, Write as _};
 use std::net::Shutdown;
@@ -104,7 +104,7 @@ async fn it_signs_what_its_own_policy_allows_whoever_asks_and_refuses_everything
     let coins = TxEip1559 { value: U256::from(1), ..asked.made(signer_address()) };
     let approve = TxEip1559 { input: vec![0x09, 0x5e, 0xa7, 0xb3].into(), ..asked.made(thief) };
     let other = TxEip1559 { chain_id: 1, ..asked.made(signer_address()) };
-    let meant = Meant {
+    let intent = Intent {
         kind: AttemptKind::Bill,
         contract: town.contract,
         function: [0; 4].into(),
@@ -113,7 +113,7 @@ async fn it_signs_what_its_own_policy_allows_whoever_asks_and_refuses_everything
         earlier: None,
         cost: U256::MAX,
     };
-    let bill = |tx: &TxEip1559| KeyQuestion::of(&tx.encoded_for_signing(), &meant).unwrap();
+    let bill = |tx: &TxEip1559| KeyQuestion::of(&tx.encoded_for_signing(), &intent).unwrap();
     let again = |tx: &TxEip1559, earlier: &[u8]| {
         KeyQuestion::Again(SignAgain { bytes: tx.encoded_for_signing(), earlier: earlier.to_vec() })
     };

@@ -86,8 +86,8 @@ fn seal(draft: &EvmDraft, position: u64) -> Result<Signed, SealError> {
     let (items, tokens) = ([item(5)], [Address::ZERO]);
     let (kind, contract, cost) = (AttemptKind::Bill, CONTRACT, draft.cost());
     let (function, tokens) = (profile().selector(), Some(&tokens[..]));
-    let meant = Meant { kind, contract, function, items: &items, tokens, earlier: None, cost };
-    draft.signed(position, &meant).now_or_never().unwrap()
+    let intent = Intent { kind, contract, function, items: &items, tokens, earlier: None, cost };
+    draft.signed(position, &intent).now_or_never().unwrap()
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn a_sealed_transaction_is_what_was_drafted() {
 
 #[test]
 fn bytes_that_mean_something_else_are_not_let_out() {
-    let meant = draft(BID);
-    let raw = seal(&meant, 41).unwrap().raw;
+    let built = draft(BID);
+    let raw = seal(&built, 41).unwrap().raw;
     let tx = TxEnvelope::decode_2718_exact(&raw).unwrap();
     let signed = (tx.signature_hash(), *tx.signature());
     let wrong = |change: fn(&mut EvmDraft), position| {
@@ -118,7 +118,7 @@ fn bytes_that_mean_something_else_are_not_let_out() {
         change(&mut other);
         other.check(&raw, position, signed).unwrap_err().to_string()
     };
-    assert_eq!(meant.check(&raw, 41, signed), Ok(()));
+    assert_eq!(built.check(&raw, 41, signed), Ok(()));
     assert!(wrong(|_| {}, 42).contains("nonce"));
     assert!(wrong(|draft| draft.chain_id = 1, 41).contains("chain id"));
     assert!(wrong(|draft| draft.to = Address::ZERO, 41).contains("receiver"));
@@ -129,10 +129,10 @@ fn bytes_that_mean_something_else_are_not_let_out() {
     assert!(wrong(tipped, 41).contains("tip"));
     let stranger = EvmDraft { signing: signing("08"), ..draft(BID) };
     let other = TxEnvelope::decode_2718_exact(&seal(&stranger, 41).unwrap().raw).unwrap();
-    let strange = meant.check(&raw, 41, (signed.0, *other.signature())).unwrap_err();
+    let strange = built.check(&raw, 41, (signed.0, *other.signature())).unwrap_err();
     assert!(strange.to_string().contains("signature"));
-    assert!(meant.check(&raw, 41, (B256::ZERO, signed.1)).is_err());
-    assert!(meant.check(&raw[1..], 41, signed).is_err());
+    assert!(built.check(&raw, 41, (B256::ZERO, signed.1)).is_err());
+    assert!(built.check(&raw[1..], 41, signed).is_err());
 }
 
 #[test]
@@ -152,9 +152,9 @@ fn a_draft_that_does_something_else_is_not_signed() {
     assert_eq!(refused(|draft| draft.calldata = calldata(6)), "charges");
 }
 
-fn meant<'a>(kind: AttemptKind, items: &'a [Item], tokens: &'a [Address]) -> Meant<'a> {
+fn intent<'a>(kind: AttemptKind, items: &'a [Item], tokens: &'a [Address]) -> Intent<'a> {
     let (contract, function, cost) = (CONTRACT, profile().selector(), U256::from(1_000));
-    Meant { kind, contract, function, items, tokens: Some(tokens), earlier: None, cost }
+    Intent { kind, contract, function, items, tokens: Some(tokens), earlier: None, cost }
 }
 
 fn tx() -> TxEip1559 {
@@ -170,7 +170,7 @@ fn tx() -> TxEip1559 {
 
 fn rule(tx: TxEip1559, kind: AttemptKind) -> Option<String> {
     let (items, tokens) = ([item(5)], [Address::ZERO]);
-    match draft(BID).sign(tx, &meant(kind, &items, &tokens)).now_or_never().unwrap() {
+    match draft(BID).sign(tx, &intent(kind, &items, &tokens)).now_or_never().unwrap() {
         Ok(_) => None,
         Err(SealError::Refused(refusal)) => Some(refusal.rule),
         Err(SealError::Failed(why)) => panic!("{why}"),
@@ -209,7 +209,7 @@ fn a_cancel_does_nothing_but_use_up_its_place() {
 fn bytes_in_another_form_than_their_own_are_not_read() {
     let profile = profile();
     let bytes = tx().encoded_for_signing();
-    let read = |bytes: Vec<u8>| EvmPreimage { bytes, profile: &profile }.intent();
+    let read = |bytes: Vec<u8>| EvmPreimage { bytes, profile: &profile }.effect();
     assert!(read(bytes.clone()).is_ok());
     assert!(read([&bytes[..], &[0]].concat()).is_err(), "more behind it");
     assert!(read(bytes[1..].to_vec()).is_err(), "another type");

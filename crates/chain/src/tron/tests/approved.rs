@@ -5,7 +5,7 @@ use billing::{AttemptKind, Family, PlatformChainId};
 use config::PolicyConfig;
 use futures_util::FutureExt as _;
 use keys::Key;
-use policy::{Data, Intent, Meant, Policy};
+use policy::{Data, Effect, Intent, Policy};
 use std::convert::Infallible;
 
 /// Bytes that were recorded. They call contracts of others: to the policy they are told as doing nothing.
@@ -25,8 +25,8 @@ impl policy::Unsigned for Recorded {
         Family::Tvm
     }
 
-    fn intent(&self) -> Result<Intent, Infallible> {
-        Ok(Intent {
+    fn effect(&self) -> Result<Effect, Infallible> {
+        Ok(Effect {
             chain_id: None,
             from: None,
             to: self.signer,
@@ -49,7 +49,7 @@ pub(super) fn signed(raw_data: Vec<u8>, key: &Key) -> (Signature, B256) {
         paused: false,
         limits: PolicyConfig::default(),
     };
-    let nothing = Meant {
+    let nothing = Intent {
         kind: AttemptKind::Cancel,
         contract: signer,
         function: Selector::ZERO,

@@ -16,9 +16,9 @@ async fn a_beat_tells_the_time_of_the_chain_and_asks_for_prices_once() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
-        let pulse = chain.poll_head(HeadExtent::Whole).await.unwrap();
-        assert_eq!((pulse.head, pulse.head_time), (66, HEAD_MS / 1000));
-        assert_eq!(*chain.base.heads.borrow(), Some(pulse));
+        let view = chain.poll_head(HeadExtent::Whole).await.unwrap();
+        assert_eq!((view.head, view.head_time), (66, HEAD_MS / 1000));
+        assert_eq!(*chain.base.heads.borrow(), Some(view));
         let head = chain.head.current().await.unwrap();
         assert_eq!((head.solid.number, hex::encode(head.solid.id)), (61, SOLID_ID.to_owned()));
         assert_eq!((head.prices.energy, head.prices.bandwidth), (100, 10));

@@ -8,7 +8,7 @@ use alloy::primitives::U256;
 use billing::{Attempts, BatchId, Item, Signed};
 use contract::Computed;
 use host::clock::Clock;
-use policy::Meant;
+use policy::Intent;
 use serde_json::json;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tron_primitives::transaction::{RefBlock, SignedBytes, Unsigned};
@@ -31,8 +31,9 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let (kind, tokens) = (AttemptKind::Bill, Some(&tokens[..]));
         let (contract, function) =
             (chain.access.contract(), chain.access.account.profile.selector());
-        let meant = Meant { kind, contract, function, items: &items, tokens, earlier: None, cost };
-        let sign = |position| draft.signed(position, &meant);
+        let intent =
+            Intent { kind, contract, function, items: &items, tokens, earlier: None, cost };
+        let sign = |position| draft.signed(position, &intent);
         let (first, second) = (sign(0).await.unwrap(), sign(1).await.unwrap());
         assert_ne!(first.hash, second.hash, "equal calls at two places");
         assert_eq!(sign(0).await.unwrap(), first, "the same bytes for the same place");
@@ -48,9 +49,9 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         assert!(read.unsigned.data.windows(32).any(|word| word == deadline));
         assert_eq!(double.asked("/wallet/broadcasthex"), 0);
         assert!(cost > U256::from(draft.gas_required()), "bandwidth costs as well");
-        let other = Meant { items: &items[..1], tokens: None, ..meant };
-        let dear = Meant { cost: U256::from(13_199_999), ..meant };
-        let cancel = Meant { kind: AttemptKind::Cancel, ..meant };
+        let other = Intent { items: &items[..1], tokens: None, ..intent };
+        let dear = Intent { cost: U256::from(13_199_999), ..intent };
+        let cancel = Intent { kind: AttemptKind::Cancel, ..intent };
         for (wrong, rule) in [(other, "charges"), (dear, "cost"), (cancel, "cancel")] {
             match draft.signed(0, &wrong).await {
                 Err(SealError::Refused(refusal)) => assert_eq!(refusal.rule, rule),
@@ -194,8 +195,8 @@ async fn the_same_charges_are_drafted_again_for_a_new_life_and_a_new_deadline() 
         let (kind, items) = (AttemptKind::Bill, slot.items.as_slice());
         let (contract, cost) = (slot.contract, draft.cost());
         let function = chain.access.account.profile.selector();
-        let meant = Meant { kind, contract, function, items, tokens: None, earlier: None, cost };
-        let again = draft.signed(slot.position, &meant).await.unwrap();
+        let intent = Intent { kind, contract, function, items, tokens: None, earlier: None, cost };
+        let again = draft.signed(slot.position, &intent).await.unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);
         let read = SignedBytes::read(&again.raw).unwrap().unsigned;
         let renewed = call(&chain, HEAD_MS / 1000 + 600);

@@ -14,7 +14,7 @@ fn signed(judge: &TransactionJudge, nonce: u64, bid: u128) -> Vec<u8> {
     let items = good.each_ref().map(Charge::item);
     let tx = made(call(judge, &good, 5)).evm();
     let tx = TxEip1559 { nonce, gas_limit: 50_000, max_fee_per_gas: bid, ..tx };
-    let question = KeyQuestion::of(&tx.encoded_for_signing(), &meant(&items, &[USDT])).unwrap();
+    let question = KeyQuestion::of(&tx.encoded_for_signing(), &intent(&items, &[USDT])).unwrap();
     let signature = told(judge, &question).unwrap();
     TxEnvelope::from(tx.into_signed(signature)).encoded_2718()
 }

@@ -134,7 +134,7 @@ fn the_times_of_a_transaction_that_lives_for_longer_than_a_chain_lets_it_are_no_
             TronUnsigned { expiration_ms: made.timestamp_ms + life_ms, ..made }
         };
         let (items, raw) = (good.each_ref().map(Charge::item), timed(&first).raw_data().unwrap());
-        let signature = told(&before, &KeyQuestion::of(&raw, &meant(&items, &[USDT])).unwrap());
+        let signature = told(&before, &KeyQuestion::of(&raw, &intent(&items, &[USDT])).unwrap());
         let signed = timed(&first).complete(raw, &signature.unwrap()).unwrap();
         let judge = knowing(OLD_RENAMED, Clock::telling(|| 1_000_000));
         rule(again(&judge, &of(amount, deadline), &signed))

@@ -2,7 +2,7 @@
 
 use crate::world::town::Town;
 use alloy::primitives::B256;
-use billing::{Again, Entry, Family, ItemOutcome, Mode, Order, Place, Rules, Scalar};
+use billing::{Again, Entry, Family, ItemOutcome, Mode, Order, Protection, Rules, Scalar};
 use chain::tron::{TronChain, TronParts};
 use chain::{Signatory, SigningAccount};
 use config::{Config, FamilyConfig};
@@ -52,7 +52,7 @@ impl Service {
         let chain = Arc::new(connect(&config, directory).await);
         // What nodes do not have is offered again at every look.
         let again = Again::Renew { most: 3, within_ms: 3_600_000 };
-        let rules = Rules { offer_again_ms: 0, again, place: Place::Free };
+        let rules = Rules { offer_again_ms: 0, again, protection: Protection::Free };
         let (role, guard) = (Role::Signs, Duration::from_mins(1));
         let settings = LaneSettings { role, rules, guard, gas_warn_billings: 0, chain_bills: true };
         let accounts = ChainAccounts::default();
