@@ -44,7 +44,8 @@ const LONGEST_LOOK: Duration = Duration::from_secs(2);
 pub struct EventRow {
     /// Cursor of a follower who has heard this event. The same event has the same cursor each time.
     pub cursor: String,
-    /// Its row in the history, from 1 on: events with a smaller one happened before.
+    /// Its row in the history, from 1 on: events with a smaller one happened before. After an older journal was put back
+    /// other events have the rows that were lost.
     pub row: i64,
     /// When it was written down, Unix seconds of the Signer's clock.
     pub at: i64,
@@ -335,8 +336,44 @@ async fn page(
     }
 }
 
-/// Returns true if a caller with rights to `chains` is told of the event. An event about all chains is told only to
-/// callers with rights to all.
+/// Returns true if a caller with rights to `chains` is told of the event. One that is of no chain is told to callers with
+/// rights to all; but everybody is told that an older journal was put back, after which rows have their numbers twice.
 fn is_told(event: &FeedEvent, chains: Option<&[PlatformChainId]>) -> bool {
-    chains.is_none_or(|chains| event.chain.is_some_and(|chain| chains.contains(&chain)))
+    chains.is_none_or(|chains| {
+        event.chain.map_or(event.kind == FeedKind::Restored, |chain| chains.contains(&chain))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: FeedKind, chain: Option<PlatformChainId>) -> FeedEvent {
+        let place = FeedPlace::default();
+        let (signer, billing, transaction, item) = (None, None, None, None);
+        let (resolution, by, why) = (None, None, None);
+        FeedEvent {
+            place,
+            at_ms: 0,
+            kind,
+            chain,
+            signer,
+            billing,
+            transaction,
+            item,
+            resolution,
+            by,
+            why,
+        }
+    }
+
+    #[test]
+    fn everybody_is_told_that_an_older_journal_was_put_back() {
+        let [one, other] = [139, 140].map(PlatformChainId);
+        let told = |kind, chain| is_told(&event(kind, chain), Some(&[one]));
+        assert!(told(FeedKind::Restored, None));
+        assert!(told(FeedKind::Paused, Some(one)) && !told(FeedKind::Paused, Some(other)));
+        assert!(!told(FeedKind::Paused, None));
+        assert!(is_told(&event(FeedKind::Paused, None), None));
+    }
 }
