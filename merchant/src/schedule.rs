@@ -4,7 +4,7 @@
 //! | module | what it owns |
 //! | --- | --- |
 //! | `standing` | where a subscription stands, and the whole transition table. Pure |
-//! | `plan`, `answer`, `reconcile` | batches, what answers mean, where the books differ. Pure |
+//! | `terms`, `plan`, `answer`, `reconcile` | changes of entries, batches, what answers mean, where books differ. Pure |
 //! | `rules` | the times and limits that decisions obey |
 //! | `book` | the state on disk |
 //! | `run` | the loop, which carries the decisions out |
@@ -23,8 +23,11 @@ mod rules;
 mod run;
 mod server;
 mod standing;
+mod terms;
 
-pub use options::{ChainAndId, ChainFamily, ChainFamilyError, Connections, ScheduleOptions};
+pub use options::{
+    ChainAndId, ChainFamily, ChainFamilyError, ChainTwice, Connections, ScheduleOptions,
+};
 pub use run::RunReport;
 pub use standing::Whereabouts;
 
@@ -56,6 +59,12 @@ pub enum ScheduleError {
     /// An address or a key is not usable.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The chains to bill on contradict themselves.
+    #[error(transparent)]
+    Chains(#[from] ChainTwice),
+    /// Runs without a pause between them would ask everybody all the time.
+    #[error("the interval between two runs is 0: make it a second at least")]
+    NoInterval,
     /// A call that nothing can be done without.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -77,6 +86,7 @@ pub async fn schedule(
     options: ScheduleOptions,
     connections: Connections,
 ) -> Result<(), ScheduleError> {
+    options.check()?;
     if options.dry_run {
         return rehearse::rehearse(&connections.peers()?, &options.setup()).await;
     }
@@ -106,6 +116,7 @@ pub async fn run_once(
 }
 
 fn open(options: &ScheduleOptions, connections: Connections) -> Result<Scheduler, ScheduleError> {
+    options.check()?;
     let (peers, setup) = (connections.peers()?, options.setup());
     let (book, metrics) = (Book::open(&options.state)?, Arc::new(Metrics::new()));
     let clock = PauseClock::of(options.clock.as_ref());

@@ -1,6 +1,7 @@
 //! The meaning of the Signer's answers for each subscription of a batch. Pure.
 
 use super::book::Look;
+use super::entry::text;
 use super::standing::{Advice, Decline, Heard};
 use crate::error::{CallError, Refusal};
 use crate::full::Full;
@@ -189,12 +190,12 @@ pub(crate) fn look(statuses: &[Full<BillingStatus>]) -> Option<Look> {
     }
 }
 
-fn outcome(tx_hash: &str, subscription: &SubscriptionStatus) -> Option<Heard> {
+fn outcome(tx_hash: &str, subscription: &Full<SubscriptionStatus>) -> Option<Heard> {
     let tx_hash = tx_hash.to_owned();
     match &subscription.state {
         Outcome::Open | Outcome::Other(_) => None,
         Outcome::Charged => Some(Heard::Charged { tx_hash: Some(tx_hash) }),
-        Outcome::Unproven => Some(Heard::Unproven { tx_hash }),
+        Outcome::Unproven => Some(resolved(tx_hash, subscription)),
         Outcome::Failed => {
             let code = subscription.fail_code.clone().unwrap_or_default();
             let advice = Advice::for_code(&code);
@@ -204,6 +205,19 @@ fn outcome(tx_hash: &str, subscription: &SubscriptionStatus) -> Option<Heard> {
         free @ (Outcome::Reverted | Outcome::Cancelled | Outcome::Usurped | Outcome::Expired) => {
             Some(Heard::Freed { state: free.word().to_owned() })
         }
+    }
+}
+
+/// Reads an outcome that the chain does not prove: a person may have found out, and that word stands for ever.
+fn resolved(tx_hash: String, subscription: &Full<SubscriptionStatus>) -> Heard {
+    match text(&subscription.fields(), "resolved").as_deref() {
+        Some("charged") => Heard::Charged { tx_hash: Some(tx_hash) },
+        Some("free") => Heard::Failed(Decline {
+            advice: Advice::Retry,
+            code: "RESOLVED_FREE".to_owned(),
+            reason: "a person found that it was not charged".to_owned(),
+        }),
+        Some(_) | None => Heard::Unproven { tx_hash },
     }
 }
 

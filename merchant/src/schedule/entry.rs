@@ -3,24 +3,11 @@
 //! The scheduler posts the platform's own text to the Signer, untouched; the fields read here serve to group, to
 //! tell one period from the next, and to recognise callbacks.
 
-use crate::digest::short;
+use super::terms::Terms;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use thiserror::Error;
-
-/// The fields that say what would be charged. When one changes, an earlier decline says nothing.
-const TERMS: [&str; 8] = [
-    "amount",
-    "chainId",
-    "period",
-    "planId",
-    "planVersion",
-    "tokenAddress",
-    "userHash",
-    "userWallet",
-];
 
 /// A subscription that the platform calls due.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +19,8 @@ pub(crate) struct Due {
     pub(crate) plan: Option<i64>,
     pub(crate) wallet: Option<String>,
     pub(crate) trade_no: Option<String>,
-    /// A digest of what would be charged.
-    pub(crate) terms: String,
+    /// Digests of what would be charged.
+    pub(crate) terms: Terms,
     /// The entry as the platform wrote it.
     pub(crate) text: String,
 }
@@ -63,20 +50,10 @@ impl Due {
             plan: integer(&fields, "planId"),
             wallet: text(&fields, "userWallet"),
             trade_no: text(&fields, "outTradeNo"),
-            terms: terms(&fields),
+            terms: Terms::of(&fields, raw.get()),
             text: raw.get().to_owned(),
         })
     }
-}
-
-fn terms(fields: &BTreeMap<String, &RawValue>) -> String {
-    let mut digest = Sha256::new();
-    for name in TERMS {
-        digest.update(name.as_bytes());
-        digest.update(fields.get(name).map_or("", |raw| raw.get()).as_bytes());
-        digest.update([0]);
-    }
-    short(digest)
 }
 
 /// An integer, or its digits in a string: 64-bit ids travel in both ways.
@@ -128,13 +105,5 @@ mod tests {
         assert_eq!(plain(due.wallet.as_deref().unwrap()), "ab");
         assert_eq!(read(r#"{"chainId":1}"#), Err(EntryError::NoInteger("subscribeId")));
         assert!(matches!(read("[]"), Err(EntryError::NoObject(_))));
-    }
-
-    #[test]
-    fn terms_change_with_what_would_be_charged_and_with_nothing_else() {
-        let terms = |text: &str| read(text).unwrap().terms;
-        let entry = r#"{"subscribeId":1,"chainId":1,"period":3,"updateTime":"a"}"#;
-        assert_eq!(terms(entry), terms(&entry.replace("\"a\"", "\"b\"")));
-        assert_ne!(terms(entry), terms(&entry.replace("\"period\":3", "\"period\":4")));
     }
 }

@@ -10,6 +10,7 @@ use crate::sign::Credentials;
 use crate::signer::{Family, SignerClient};
 use clap::Args;
 use reqwest::Url;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -37,8 +38,8 @@ pub struct ScheduleOptions {
     /// With --status: how this one subscription stands, such as 139/41
     #[arg(long, value_name = "CHAIN/ID", requires = "status")]
     pub of: Option<ChainAndId>,
-    /// Seconds between the end of a run and the next
-    #[arg(long, default_value_t = Self::default().interval)]
+    /// Seconds between the end of a run and the next, 1 at least
+    #[arg(long, default_value_t = Self::default().interval, value_parser = interval)]
     pub interval: u64,
     /// Seconds over which those that fall due together are spread, each at a place of its own
     #[arg(long, default_value_t = Self::default().spread)]
@@ -131,8 +132,31 @@ pub struct ChainFamily {
 
 /// The text is no chain and family.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{0:?} is no platform chain id, `=`, and EVM or TVM")]
+#[error(
+    "{0:?} is no platform chain id, `=`, and EVM or TVM: write 139=EVM or 136=TVM, one for each chain"
+)]
 pub struct ChainFamilyError(String);
+
+/// A chain is there more than once.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("chain {0} is given more than once: name it once, with the family that it has")]
+pub struct ChainTwice(pub i64);
+
+impl ChainFamily {
+    /// Refuses chains of which one is there twice: nothing tells which of the two is meant.
+    pub fn each_once(chains: &[Self]) -> Result<(), ChainTwice> {
+        let mut seen = BTreeSet::new();
+        match chains.iter().find(|one| !seen.insert(one.chain)) {
+            Some(again) => Err(ChainTwice(again.chain)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn interval(text: &str) -> Result<u64, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
+    seconds.ok_or_else(|| "a whole number of seconds, 1 at least".to_owned())
+}
 
 impl FromStr for ChainFamily {
     type Err = ChainFamilyError;
@@ -153,6 +177,12 @@ impl ScheduleOptions {
     /// The pause between two runs.
     pub(super) fn pause(&self) -> Duration {
         Duration::from_secs(self.interval)
+    }
+
+    /// Refuses options that contradict themselves, also where no command line has read them.
+    pub(super) fn check(&self) -> Result<(), ScheduleError> {
+        ChainFamily::each_once(&self.chains)?;
+        if self.interval == 0 { Err(ScheduleError::NoInterval) } else { Ok(()) }
     }
 
     /// Returns the setup of the scheduler.
@@ -187,9 +217,28 @@ mod tests {
         assert_eq!(read("139=EVM"), Ok(ChainFamily { chain: 139, family: Family::Evm }));
         assert_eq!(read("136=tvm"), Ok(ChainFamily { chain: 136, family: Family::Tvm }));
         for wrong in ["139", "=EVM", "139=BTC", "x=EVM"] {
-            assert!(read(wrong).is_err(), "{wrong}");
+            let said = read(wrong).unwrap_err().to_string();
+            assert!(said.contains("139=EVM or 136=TVM"), "{wrong}: {said}");
         }
         assert_eq!("139/41".parse(), Ok(ChainAndId { chain: 139, id: 41 }));
         assert!("139".parse::<ChainAndId>().is_err());
+    }
+
+    #[test]
+    fn a_chain_is_named_once_and_a_pause_is_one() {
+        let with = |interval, chains: &[&str]| {
+            let chains = chains.iter().map(|one| one.parse().unwrap()).collect();
+            let options = ScheduleOptions { chains, interval, ..ScheduleOptions::default() };
+            options.check().map_err(|error| error.to_string())
+        };
+        assert_eq!(with(1, &["139=EVM", "136=TVM"]), Ok(()));
+        let said = with(1, &["139=EVM", "136=TVM", "139=TVM"]).unwrap_err();
+        assert!(said.starts_with("chain 139 is given more than once"), "{said}");
+        assert!(with(1, &["139=EVM", "139=EVM"]).is_err());
+        assert!(with(0, &["139=EVM"]).is_err());
+        assert_eq!((interval("60"), interval("1")), (Ok(60), Ok(1)));
+        for wrong in ["0", "-1", "1.5", ""] {
+            assert!(interval(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -96,6 +96,7 @@ fn request_id(identity: i64, chain: i64, members: &[Member]) -> String {
 #[cfg(test)]
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests {
+    use super::super::terms::Terms;
     use super::*;
     use proptest::prelude::*;
 
@@ -107,7 +108,7 @@ mod tests {
             plan: None,
             wallet: None,
             trade_no: None,
-            terms: String::new(),
+            terms: Terms::default(),
             text,
         };
         Member { due, plans }

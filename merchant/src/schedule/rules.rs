@@ -8,6 +8,9 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
+/// The longest pause after which a Signer that gave no verdict is obeyed, milliseconds.
+const LONGEST_ASKED: i64 = HOUR;
+
 /// Times in milliseconds; lists of pauses grow, and the last one repeats.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
@@ -48,7 +51,8 @@ pub(crate) struct Patience {
     pub(crate) callback: i64,
     /// A callback names a transaction that charged nobody, as far as the Signer knows.
     pub(crate) outcome: i64,
-    /// A transaction is open.
+    /// A transaction is open. For as long a transaction that the Signer does not know holds its subscriptions: a
+    /// person who hears of it has time to put the right journal back.
     pub(crate) open: i64,
     /// A batch was planned and has no verdict.
     pub(crate) verdict: i64,
@@ -100,6 +104,16 @@ impl Rules {
         ];
         times.into_iter().for_each(shorter);
         self
+    }
+
+    /// The pause before a batch that heard no verdict is posted again, at least as long as the Signer asked for.
+    pub(crate) fn silence(&self, tries: u32, asked_ms: i64) -> i64 {
+        step(&self.silence_ms, tries).max(asked_ms.min(LONGEST_ASKED))
+    }
+
+    /// The longest such pause.
+    pub(crate) fn longest_silence(&self) -> i64 {
+        longest(&self.silence_ms).max(late(LONGEST_ASKED))
     }
 
     /// The pauses for an advice.
@@ -155,6 +169,22 @@ pub(crate) fn place(window_ms: i64, chain: i64, id: i64) -> i64 {
 /// together.
 pub(crate) fn jittered(pause_ms: i64, chain: i64, id: i64) -> i64 {
     pause_ms.saturating_add(place(pause_ms.div_euclid(10), chain, id))
+}
+
+/// The end of such a pause at the latest.
+fn late(pause_ms: i64) -> i64 {
+    pause_ms.saturating_add(pause_ms.div_euclid(10))
+}
+
+/// The longest of these pauses, moved on as far as it may be.
+pub(crate) fn longest(pauses: &[i64]) -> i64 {
+    late(pauses.iter().copied().max().unwrap_or(MINUTE))
+}
+
+/// Returns true if a pause until then is not over. One that ends further ahead than it can be long was written down
+/// while the clock was wrong, and is no reason to wait.
+pub(crate) fn is_ahead(until_ms: i64, longest_ms: i64, now_ms: i64) -> bool {
+    until_ms > now_ms && until_ms <= now_ms.saturating_add(longest_ms)
 }
 
 /// The pause after so many tries, the first being 1. The last of the list repeats.

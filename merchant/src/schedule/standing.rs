@@ -10,7 +10,7 @@ mod whereabouts;
 pub(crate) use notice::{End, Notice};
 pub use whereabouts::Whereabouts;
 
-use super::rules::{Rules, jittered, step};
+use super::rules::{Rules, is_ahead, jittered, longest, step};
 use crate::signer::Retry;
 use notice::{due_notice, other_end, settled};
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,8 @@ pub(crate) enum Standing {
     Charged { tx_hash: Option<String>, since_ms: i64, heard_ms: i64 },
     /// Its chain ended it.
     Stopped { decline: Decline, since_ms: i64 },
-    /// Its transaction succeeded and nothing says whether it paid: only a person can tell.
+    /// Its transaction succeeded and nothing says whether it paid: only a person can tell, and the Signer charges
+    /// nobody for that period before.
     Unproven { tx_hash: String, since_ms: i64 },
 }
 
@@ -189,7 +190,7 @@ pub(crate) enum Admission {
     JustCharged,
     /// The chain ended it, and the entry has not changed since.
     Stopped,
-    /// For a person.
+    /// A person has to tell whether it paid, and may not have yet.
     Unproven,
     /// It fell due with others, and they are spread over some time.
     NotItsTurn,
@@ -202,33 +203,60 @@ pub(crate) struct Fell {
     pub(crate) changed: bool,
     /// When its turn comes among those that fell due together.
     pub(crate) turn_ms: i64,
+    /// The transaction that it waits for, if it waits for one.
+    pub(crate) flight: Followed,
 }
 
-/// Decides whether to post a listed subscription.
+/// A transaction that a subscription waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Followed {
+    /// Its outcome is asked for, and the Signer knew it the last time.
+    Known,
+    /// Its outcome is asked for, and the Signer has not known it since then, Unix milliseconds.
+    UnknownSince(i64),
+    /// The book has none of the kind: no outcome will ever be heard.
+    Lost,
+}
+
+/// Decides whether to post a listed subscription. Every standing has a way out: when the Signer does not speak any more
+/// of what it said, it is asked again, and its claim protects whoever may have paid.
 pub(crate) fn admit(standing: &Standing, fell: Fell, now_ms: i64, rules: &Rules) -> Admission {
-    let Fell { changed, turn_ms } = fell;
+    let until = |until_ms: i64, longest_ms: i64, held: Admission| {
+        if is_ahead(until_ms, longest_ms, now_ms) { held } else { Admission::Post }
+    };
     match standing {
-        Standing::Free if now_ms < turn_ms => Admission::NotItsTurn,
-        Standing::Paused(_) | Standing::Charged { .. } | Standing::Stopped { .. }
-            if changed && now_ms < turn_ms =>
+        Standing::Planned { .. } => Admission::InFlight,
+        Standing::Billing { since_ms, .. } => match fell.flight {
+            Followed::Known => Admission::InFlight,
+            Followed::UnknownSince(unknown_ms) => {
+                let asked_ms = unknown_ms.max(*since_ms);
+                let open_ms = rules.patience.open;
+                until(asked_ms.saturating_add(open_ms), open_ms, Admission::InFlight)
+            }
+            Followed::Lost => Admission::Post,
+        },
+        Standing::Free => until(fell.turn_ms, rules.spread_ms, Admission::NotItsTurn),
+        Standing::Paused(_)
+        | Standing::Charged { .. }
+        | Standing::Stopped { .. }
+        | Standing::Unproven { .. }
+            if fell.changed =>
         {
-            Admission::NotItsTurn
+            until(fell.turn_ms, rules.spread_ms, Admission::NotItsTurn)
         }
-        Standing::Free => Admission::Post,
-        Standing::Planned { .. } | Standing::Billing { .. } => Admission::InFlight,
-        Standing::Unproven { .. } => Admission::Unproven,
-        Standing::Paused(_) | Standing::Charged { .. } | Standing::Stopped { .. } if changed => {
-            Admission::Post
+        Standing::Paused(pause) => {
+            let longest_ms = longest(rules.pauses(pause.decline.advice));
+            until(pause.until_ms, longest_ms, Admission::Paused)
         }
-        Standing::Paused(pause) if now_ms >= pause.until_ms => Admission::Post,
-        Standing::Paused(_) => Admission::Paused,
-        Standing::Charged { heard_ms, .. }
-            if now_ms >= heard_ms.saturating_add(rules.settle_ms) =>
-        {
-            Admission::Post
+        Standing::Charged { heard_ms, .. } => {
+            let settle_ms = rules.settle_ms;
+            until(heard_ms.saturating_add(settle_ms), settle_ms, Admission::JustCharged)
         }
-        Standing::Charged { .. } => Admission::JustCharged,
         Standing::Stopped { .. } => Admission::Stopped,
+        Standing::Unproven { since_ms, .. } => {
+            let pause_ms = step(rules.pauses(Advice::Fix), 1);
+            until(since_ms.saturating_add(pause_ms), pause_ms, Admission::Unproven)
+        }
     }
 }
 
@@ -336,7 +364,7 @@ fn paused(before: &Standing, decline: Decline, now_ms: i64, rules: &Rules) -> Ne
     let tries = same.map_or(1, |pause| pause.tries.saturating_add(1));
     let mut pause = Pause {
         tries,
-        since_ms: same.map_or(now_ms, |pause| pause.since_ms),
+        since_ms: same.map_or(now_ms, |pause| pause.since_ms.min(now_ms)),
         until_ms: now_ms.saturating_add(step(rules.pauses(decline.advice), tries)),
         told: same.filter(|pause| pause.decline.code == decline.code).map_or(0, |p| p.told),
         decline,

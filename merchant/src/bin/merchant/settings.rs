@@ -265,7 +265,10 @@ fn inbox(mut section: Section<'_>) -> Option<Inbox> {
 fn chains(mut section: Section<'_>) -> Vec<ChainFamily> {
     let text = section.text("chains").unwrap_or_default();
     let each = text.split(',').map(str::trim).filter(|one| !one.is_empty());
-    each.filter_map(|one| section.checked("chains", one.parse())).collect()
+    let chains: Vec<ChainFamily> =
+        each.filter_map(|one| section.checked("chains", one.parse())).collect();
+    section.checked("chains", ChainFamily::each_once(&chains));
+    chains
 }
 
 fn credentials(section: &mut Section<'_>) -> Option<Credentials> {

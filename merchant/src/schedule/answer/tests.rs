@@ -151,6 +151,24 @@ fn nothing_is_concluded_from_what_is_open_or_not_understood() {
 }
 
 #[test]
+fn the_word_of_a_person_is_the_outcome_of_what_is_unproven() {
+    let outcome = |resolved: serde_json::Value| {
+        let status = full(&serde_json::json!({
+            "txHash": "0xA2", "txHashes": ["0xA2"], "state": "charged",
+            "subscriptions": [{"subscribeId": 1, "state": "unproven", "resolved": resolved}],
+        }));
+        let Some(Look::Final { mut outcomes, .. }) = look(&[status]) else { panic!() };
+        outcomes.remove(0).1
+    };
+    let tx_hash = "0xA2".to_owned();
+    assert_eq!(outcome("charged".into()), Heard::Charged { tx_hash: Some(tx_hash.clone()) });
+    assert!(matches!(outcome("free".into()), Heard::Failed(d) if d.advice == Advice::Retry));
+    for other in [serde_json::Value::Null, "perhaps".into()] {
+        assert_eq!(outcome(other), Heard::Unproven { tx_hash: tx_hash.clone() });
+    }
+}
+
+#[test]
 fn a_name_that_stands_for_other_entries_is_given_up() {
     let said = "this requestId stands for other entries already: give a request with other entries another one";
     assert!(matches!(read(&[1, 2], refused(409, said)), Answer::NameTaken { .. }));

@@ -5,8 +5,9 @@ use super::standings::{Key, News, hear};
 use super::{Book, flights};
 use crate::schedule::entry::Due;
 use crate::schedule::plan::{Draft, Member};
-use crate::schedule::rules::{Rules, jittered, step};
+use crate::schedule::rules::{Rules, jittered};
 use crate::schedule::standing::Heard;
+use crate::schedule::terms::Terms;
 use crate::store::StoreError;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -39,10 +40,15 @@ pub(super) fn insert(conn: &Connection, draft: &Draft, now_ms: i64) -> rusqlite:
 
 impl Book {
     /// The chains that have batches to post (again).
-    pub(crate) fn chains_to_post(&self, now_ms: i64) -> Result<Vec<i64>, StoreError> {
-        let sql = "SELECT DISTINCT chain FROM batch WHERE state = 'planned' AND next_ms <= ?1";
+    pub(crate) fn chains_to_post(
+        &self,
+        now_ms: i64,
+        rules: &Rules,
+    ) -> Result<Vec<i64>, StoreError> {
+        let sql = "SELECT DISTINCT chain FROM batch
+                   WHERE state = 'planned' AND (next_ms <= ?1 OR next_ms > ?2)";
         let mut statement = self.store.conn().prepare_cached(sql)?;
-        let rows = statement.query_map([now_ms], |row| row.get(0))?;
+        let rows = statement.query_map([now_ms, too_far(now_ms, rules)], |row| row.get(0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -52,14 +58,17 @@ impl Book {
         chain: i64,
         now_ms: i64,
         most: usize,
+        rules: &Rules,
     ) -> Result<Vec<Batch>, StoreError> {
         let conn = self.store.conn();
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let mut statement = conn.prepare_cached(
             "SELECT id, request_id, body, tries FROM batch
-             WHERE state = 'planned' AND next_ms <= ?2 AND chain = ?1 ORDER BY id LIMIT ?3",
+             WHERE state = 'planned' AND (next_ms <= ?2 OR next_ms > ?3) AND chain = ?1
+             ORDER BY id LIMIT ?4",
         )?;
-        let rows = statement.query_map([chain, now_ms, most], |row| {
+        let known = [chain, now_ms, too_far(now_ms, rules), most];
+        let rows = statement.query_map(known, |row| {
             let (request_id, body, tries) = (row.get(1)?, row.get(2)?, row.get(3)?);
             Ok(Batch { row: row.get(0)?, request_id, chain, body, tries, ids: vec![] })
         })?;
@@ -91,7 +100,8 @@ impl Book {
         })
     }
 
-    /// No verdict: the same bytes are posted again after a pause, of at least `pause_ms`.
+    /// No verdict: the same bytes are posted again after a pause, of at least `pause_ms` if that is no longer than a
+    /// Signer may ask for.
     pub(crate) fn unheard(
         &mut self,
         batch: &Batch,
@@ -101,8 +111,7 @@ impl Book {
         rules: &Rules,
     ) -> Result<(), StoreError> {
         let tries = batch.tries.saturating_add(1);
-        let pause_ms = step(&rules.silence_ms, tries).max(pause_ms);
-        let pause_ms = jittered(pause_ms, batch.chain, batch.row);
+        let pause_ms = jittered(rules.silence(tries, pause_ms), batch.chain, batch.row);
         let next_ms = now_ms.saturating_add(pause_ms);
         self.store.write(|t| {
             t.prepare_cached("UPDATE batch SET tries = ?2, next_ms = ?3, last = ?4 WHERE id = ?1")?
@@ -159,13 +168,15 @@ impl Book {
         now_ms: i64,
         rules: &Rules,
     ) -> Result<Option<usize>, StoreError> {
-        let sql = "SELECT entries FROM ceiling WHERE chain = ?1 AND learnt_ms > ?2";
+        let sql = "SELECT entries FROM ceiling
+                   WHERE chain = ?1 AND learnt_ms > ?2 AND learnt_ms <= ?3";
         let believed_ms = now_ms.saturating_sub(rules.ceiling_ms);
+        let too_far_ms = now_ms.saturating_add(rules.ceiling_ms);
         let entries: Option<i64> = self
             .store
             .conn()
             .prepare_cached(sql)?
-            .query_row([chain, believed_ms], |row| row.get(0))
+            .query_row([chain, believed_ms, too_far_ms], |row| row.get(0))
             .optional()?;
         Ok(entries.and_then(|entries| usize::try_from(entries).ok()))
     }
@@ -177,7 +188,8 @@ impl Book {
         let mut members = vec![];
         for id in &batch.ids {
             members.push(statement.query_row(params![batch.chain, id], |row| {
-                let (chain, text, terms) = (batch.chain, row.get(0)?, row.get(1)?);
+                let (chain, text) = (batch.chain, row.get(0)?);
+                let terms = Terms::read(row.get_ref(1)?.as_str()?);
                 let (plan, wallet, trade_no) = (None, None, None);
                 let due = Due { chain, id: *id, plan, wallet, trade_no, terms, text };
                 Ok(Member { due, plans: row.get(2)? })
@@ -185,6 +197,11 @@ impl Book {
         }
         Ok(members)
     }
+}
+
+/// The time after which a batch that is to be posted then was written down while the clock was wrong.
+fn too_far(now_ms: i64, rules: &Rules) -> i64 {
+    now_ms.saturating_add(rules.longest_silence())
 }
 
 fn finish(conn: &Connection, row: i64, state: &str, last: &str) -> rusqlite::Result<()> {

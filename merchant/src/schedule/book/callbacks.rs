@@ -158,11 +158,10 @@ pub(super) fn match_all(conn: &Connection, tx_hash: &str) -> rusqlite::Result<()
             at.is_none()
         });
     }
-    for (told_by, (id, charge)) in pairs {
-        conn.prepare_cached(
-            "UPDATE charge SET callback = ?4 WHERE tx_hash = ?1 AND chain = ?2 AND id = ?3",
-        )?
-        .execute(params![tx_hash, charge.chain, id, told_by])?;
+    for (told_by, (id, _)) in pairs {
+        // Under a former id of its chain it is the same charge.
+        conn.prepare_cached("UPDATE charge SET callback = ?3 WHERE tx_hash = ?1 AND id = ?2")?
+            .execute(params![tx_hash, id, told_by])?;
         conn.prepare_cached("UPDATE callback SET matched = 1 WHERE row = ?1")?
             .execute([told_by])?;
     }

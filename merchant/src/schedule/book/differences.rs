@@ -36,7 +36,7 @@ pub(super) fn query(kind: Kind) -> &'static str {
             "SELECT chain || '/' || id, max(listed_ms, json_extract(standing, '$.since_ms')) AS since
              FROM subscription
              WHERE word = 'charged' AND listed = 1 AND listed_ms < ?1 AND since < ?1
-                 AND posted_terms = terms"
+                 AND substr(posted_terms, 1, 32) = substr(terms, 1, 32)"
         }
         Kind::EndedButListed => {
             "SELECT chain || '/' || id, max(listed_ms, json_extract(standing, '$.since_ms')) AS since

@@ -1,11 +1,13 @@
 //! The platform's book: what is listed as due, and what of it is posted now.
 
+use super::flights::Flights;
 use super::standings::{self, parse};
 use super::{Book, batches};
 use crate::schedule::entry::{Due, plain};
 use crate::schedule::plan::{Draft, Member};
 use crate::schedule::rules::{Rules, place};
 use crate::schedule::standing::{Admission, Fell, Standing, admit, unlisted};
+use crate::schedule::terms::{Change, Terms};
 use crate::store::StoreError;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, HashMap};
@@ -26,12 +28,38 @@ pub(crate) struct Admitted {
 }
 
 struct Row {
-    terms: String,
-    posted_terms: Option<String>,
+    terms: Terms,
+    posted_terms: Option<Terms>,
     plans: u32,
     standing: Standing,
     listed: bool,
     listed_ms: i64,
+}
+
+impl Row {
+    /// Returns true if the entry is about another charge than the one last posted. A field that may be noise counts
+    /// when it says the same twice: noise that changes with every reading would end every pause.
+    fn is_changed(&self, now: &Terms) -> bool {
+        match self.posted_terms.map(|posted| now.change_since(&posted)) {
+            Some(Change::Named) => true,
+            Some(Change::Others) => now.change_since(&self.terms) == Change::None,
+            Some(Change::None) | None => false,
+        }
+    }
+
+    /// The time since when the entry is listed, as far as its named terms tell.
+    fn since_ms(&self, now: &Terms, now_ms: i64) -> i64 {
+        let same = self.listed && now.change_since(&self.terms) != Change::Named;
+        if same { self.listed_ms } else { now_ms }
+    }
+}
+
+/// One reading of the list, taken in.
+struct Reading<'a> {
+    now_ms: i64,
+    rules: &'a Rules,
+    flights: Flights,
+    admitted: Admitted,
 }
 
 impl Book {
@@ -44,19 +72,20 @@ impl Book {
     ) -> Result<Admitted, StoreError> {
         self.store.write(|t| {
             let mut known = rows(t)?;
-            let mut admitted = Admitted::default();
+            let (flights, admitted) = (Flights::read(t)?, Admitted::default());
+            let mut reading = Reading { now_ms, rules, flights, admitted };
             for due in listed.due {
                 let key = (due.chain, due.id);
                 let row = known.remove(&key);
                 put(t, &due, row.as_ref(), now_ms)?;
-                sort_in(&mut admitted, due, row.as_ref(), now_ms, rules);
+                reading.sort_in(due, row.as_ref());
             }
             if listed.whole {
                 for (key, row) in known.iter().filter(|(_, row)| row.listed) {
                     leave(t, *key, &row.standing)?;
                 }
             }
-            Ok(admitted)
+            Ok(reading.admitted)
         })
     }
 
@@ -74,26 +103,29 @@ impl Book {
     }
 }
 
-fn sort_in(admitted: &mut Admitted, due: Due, row: Option<&Row>, now_ms: i64, rules: &Rules) {
-    let changed = row.is_some_and(|row| row.posted_terms.as_ref().is_some_and(|p| *p != due.terms));
-    let standing = row.map_or(&Standing::Free, |row| &row.standing);
-    let same = row.filter(|row| row.listed && row.terms == due.terms);
-    let since_ms = same.map_or(now_ms, |row| row.listed_ms);
-    let turn_ms = since_ms.saturating_add(place(rules.spread_ms, due.chain, due.id));
-    let fell_due = Fell { changed, turn_ms };
-    match admit(standing, fell_due, now_ms, rules) {
-        Admission::Post => {
-            let plans = row.map_or(0, |row| row.plans);
-            admitted.post.entry(due.chain).or_default().push(Member { due, plans });
-        }
-        held @ (Admission::InFlight
-        | Admission::Paused
-        | Admission::JustCharged
-        | Admission::NotItsTurn
-        | Admission::Stopped
-        | Admission::Unproven) => {
-            let count = admitted.held.entry(held).or_default();
-            *count = count.saturating_add(1);
+impl Reading<'_> {
+    fn sort_in(&mut self, due: Due, row: Option<&Row>) {
+        let standing = row.map_or(&Standing::Free, |row| &row.standing);
+        let since_ms = row.map_or(self.now_ms, |row| row.since_ms(&due.terms, self.now_ms));
+        let fell_due = Fell {
+            changed: row.is_some_and(|row| row.is_changed(&due.terms)),
+            turn_ms: since_ms.saturating_add(place(self.rules.spread_ms, due.chain, due.id)),
+            flight: self.flights.of(standing),
+        };
+        match admit(standing, fell_due, self.now_ms, self.rules) {
+            Admission::Post => {
+                let plans = row.map_or(0, |row| row.plans);
+                self.admitted.post.entry(due.chain).or_default().push(Member { due, plans });
+            }
+            held @ (Admission::InFlight
+            | Admission::Paused
+            | Admission::JustCharged
+            | Admission::NotItsTurn
+            | Admission::Stopped
+            | Admission::Unproven) => {
+                let count = self.admitted.held.entry(held).or_default();
+                *count = count.saturating_add(1);
+            }
         }
     }
 }
@@ -104,7 +136,8 @@ fn rows(conn: &Connection) -> rusqlite::Result<HashMap<(i64, i64), Row>> {
     let mut statement = conn.prepare_cached(sql)?;
     let rows = statement.query_map([], |row| {
         let standing = parse(row.get_ref(5)?.as_str()?)?;
-        let (terms, posted_terms) = (row.get(2)?, row.get(3)?);
+        let terms = Terms::read(row.get_ref(2)?.as_str()?);
+        let posted_terms = row.get_ref(3)?.as_str_or_null()?.map(Terms::read);
         let (plans, listed, listed_ms) = (row.get(4)?, row.get(6)?, row.get(7)?);
         let known = Row { terms, posted_terms, plans, standing, listed, listed_ms };
         Ok(((row.get(0)?, row.get(1)?), known))
@@ -112,10 +145,16 @@ fn rows(conn: &Connection) -> rusqlite::Result<HashMap<(i64, i64), Row>> {
     rows.collect()
 }
 
-/// Writes an entry if it is new, or not what it was.
+/// Writes an entry if it is new, or its text is not what it was: parts of a batch that is split are made of it. What is
+/// planned stays as it was planned: a request that was not heard of may have charged it.
 fn put(conn: &Connection, due: &Due, known: Option<&Row>, now_ms: i64) -> rusqlite::Result<()> {
     if known.is_some_and(|row| row.listed && row.terms == due.terms) {
         return Ok(());
+    }
+    let since_ms = known.map_or(now_ms, |row| row.since_ms(&due.terms, now_ms));
+    if known.is_some_and(|row| matches!(row.standing, Standing::Planned { .. })) {
+        let sql = "UPDATE subscription SET listed = 1, listed_ms = ?3 WHERE chain = ?1 AND id = ?2";
+        return conn.prepare_cached(sql)?.execute(params![due.chain, due.id, since_ms]).map(drop);
     }
     let wallet = due.wallet.as_deref().map(plain);
     conn.prepare_cached(
@@ -130,11 +169,11 @@ fn put(conn: &Connection, due: &Due, known: Option<&Row>, now_ms: i64) -> rusqli
         due.chain,
         due.id,
         due.text,
-        due.terms,
+        due.terms.column(),
         due.plan,
         wallet,
         due.trade_no,
-        now_ms
+        since_ms
     ])
     .map(drop)
 }

@@ -23,7 +23,7 @@ impl Book {
         let before_ms = now_ms.saturating_sub(rules.keep_ms);
         self.store.write(|t| {
             let last = meta(t, DONE)?.unwrap_or(i64::MIN);
-            if now_ms.saturating_sub(last) < DAY_MS.min(rules.keep_ms) {
+            if (0..DAY_MS.min(rules.keep_ms)).contains(&now_ms.saturating_sub(last)) {
                 return Ok(0);
             }
             set_meta(t, DONE, now_ms)?;

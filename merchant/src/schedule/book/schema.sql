@@ -9,7 +9,7 @@ CREATE TABLE subscription (
     chain INTEGER NOT NULL,
     id INTEGER NOT NULL,
     entry TEXT NOT NULL,        -- as last listed
-    terms TEXT NOT NULL,        -- digest of what would be charged, as last listed
+    terms TEXT NOT NULL,        -- digests of what would be charged, as last listed
     posted_terms TEXT,          -- the same, as last posted
     plan INTEGER,
     wallet TEXT,
@@ -18,7 +18,7 @@ CREATE TABLE subscription (
     word TEXT NOT NULL,         -- of the standing
     standing TEXT NOT NULL,     -- JSON
     listed INTEGER NOT NULL,    -- whether the last whole reading of the list had it
-    listed_ms INTEGER NOT NULL, -- since when it is listed with these terms
+    listed_ms INTEGER NOT NULL, -- since when it is listed with the first of these digests
     PRIMARY KEY (chain, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -56,7 +56,7 @@ CREATE TABLE flight (
 -- Every hash that a transaction ever had, to the one that it is kept under.
 CREATE TABLE alias (hash TEXT PRIMARY KEY, tx_hash TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
--- The Signer's book: one subscription in one transaction.
+-- The Signer's book: one subscription in one transaction. A second row of the same is under another id of the chain.
 CREATE TABLE charge (
     tx_hash TEXT NOT NULL,
     chain INTEGER NOT NULL,

@@ -16,7 +16,7 @@ pub(super) type Key = (i64, i64);
 pub(super) struct News<'a> {
     pub(super) key: Key,
     pub(super) heard: Heard,
-    /// True if the merchant was told of this very charge before.
+    /// True if the merchant was told of this very outcome of this charge before.
     pub(super) is_told: bool,
     pub(super) now_ms: i64,
     pub(super) rules: &'a Rules,
@@ -27,7 +27,9 @@ pub(super) fn hear(conn: &Connection, news: News<'_>) -> rusqlite::Result<()> {
     let before = standing(conn, news.key)?.unwrap_or(Standing::Free);
     let mut next = next(&before, news.heard, news.now_ms, news.rules);
     if news.is_told {
-        next.notices.retain(|notice| !matches!(notice, Notice::Charged { .. }));
+        let is_outcome =
+            |notice: &Notice| matches!(notice, Notice::Charged { .. } | Notice::Unproven { .. });
+        next.notices.retain(|notice| !is_outcome(notice));
     }
     let standing = next.standing.jittered(news.key, news.now_ms);
     store(conn, news.key, &Next { standing, ..next })
@@ -78,7 +80,8 @@ struct Told<'a> {
     notice: &'a Notice,
 }
 
-fn tell(conn: &Connection, key: Key, notice: &Notice) -> rusqlite::Result<()> {
+/// Adds a notice for the merchant.
+pub(super) fn tell(conn: &Connection, key: Key, notice: &Notice) -> rusqlite::Result<()> {
     let (chain_id, subscribe_id) = key;
     let body = json(&Told { chain_id, subscribe_id, notice })?;
     outbox::add(conn, &format!("subscription/{chain_id}/{subscribe_id}"), &body)

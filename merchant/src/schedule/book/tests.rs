@@ -7,6 +7,8 @@ use crate::schedule::standing::{Advice, Decline, Heard};
 use serde_json::value::RawValue;
 use strum::IntoEnumIterator;
 
+mod ways_out;
+
 const CHAIN: i64 = 139;
 const MINUTE: i64 = 60_000;
 
@@ -52,18 +54,30 @@ impl Desk {
 
     /// Lists these, and plans whoever may be posted. Answers how many that were.
     fn list(&mut self, ids: &[i64], now_ms: i64) -> usize {
-        let listed = Listed { due: ids.iter().map(|id| due(*id)).collect(), whole: true };
-        let rules = self.rules.clone();
-        let mut admitted = self.book().list(listed, now_ms, &rules).unwrap();
-        let post = admitted.post.remove(&CHAIN).unwrap_or_default();
-        let count = post.len();
-        let plan = drafts(7, CHAIN, post, Limits { entries: 2, bytes: 10_000 });
-        self.book().plan(&plan, now_ms).unwrap();
+        self.list_entries(ids.iter().map(|id| due(*id)).collect(), now_ms)
+    }
+
+    fn list_entries(&mut self, due: Vec<Due>, now_ms: i64) -> usize {
+        let admitted = self.admitted(due, now_ms);
+        let count = admitted.post.values().map(Vec::len).sum();
+        for (chain, post) in admitted.post {
+            let plan = drafts(7, chain, post, Limits { entries: 2, bytes: 10_000 });
+            self.book().plan(&plan, now_ms).unwrap();
+        }
         count
     }
 
+    /// Lists these, and plans nothing.
+    fn admitted(&mut self, due: Vec<Due>, now_ms: i64) -> Admitted {
+        let rules = self.rules.clone();
+        self.book().list(Listed { due, whole: true }, now_ms, &rules).unwrap()
+    }
+
     fn unanswered(&mut self, now_ms: i64) -> Vec<Batch> {
-        self.book().unanswered(CHAIN, now_ms, 100).unwrap()
+        let rules = self.rules.clone();
+        let chains = self.book().chains_to_post(now_ms, &rules).unwrap();
+        let of = |chain| self.book().unanswered(chain, now_ms, 100, &rules).unwrap();
+        chains.into_iter().flat_map(of).collect()
     }
 
     fn answer(&mut self, batch: &Batch, heard: Vec<(i64, Heard)>, now_ms: i64) {
@@ -195,20 +209,6 @@ fn a_callback_that_nothing_confirms_gets_a_name() {
     assert_eq!(desk.book().open_flights().unwrap().0, 0);
     desk.named(0);
     assert_eq!(desk.named(60 * MINUTE), [Kind::CallbackWithoutCharge]);
-}
-
-#[test]
-fn a_transaction_that_the_signer_forgot_is_not_given_up() {
-    let mut desk = Desk::new();
-    desk.list(&[1], 0);
-    let batch = desk.unanswered(0).remove(0);
-    desk.answer(&batch, vec![(1, accepted())], 0);
-    let rules = desk.rules.clone();
-    let flight = desk.book().flights(0, 1).unwrap().remove(0);
-    desk.book().looked(&flight, Look::Unknown, 0, &rules).unwrap();
-    let later = 365 * 24 * 60 * MINUTE;
-    assert_eq!(desk.list(&[1], later), 0, "unknown is not failed");
-    assert!(desk.named(later).contains(&Kind::UnknownToTheSigner));
 }
 
 /// The loop asks all of this once a second, however many subscriptions there are.

@@ -51,13 +51,13 @@ impl Scheduler {
     }
 
     fn round(&self, deaf: &BTreeSet<i64>) -> Result<Vec<(Family, Batch)>, ScheduleError> {
-        let now_ms = self.clock.now_ms();
+        let (now_ms, rules) = (self.clock.now_ms(), &self.setup.rules);
         let mut round = vec![];
-        for chain in self.book.chains_to_post(now_ms)? {
+        for chain in self.book.chains_to_post(now_ms, rules)? {
             // A chain that was taken out of the configuration keeps its batches until it is back.
             let Some(family) = self.setup.families.get(&chain) else { continue };
             if !deaf.contains(&chain) {
-                let batches = self.book.unanswered(chain, now_ms, self.setup.at_once)?;
+                let batches = self.book.unanswered(chain, now_ms, self.setup.at_once, rules)?;
                 round.extend(batches.into_iter().map(|batch| (*family, batch)));
             }
         }

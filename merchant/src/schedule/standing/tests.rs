@@ -10,12 +10,12 @@ fn decline(advice: Advice, code: &str) -> Decline {
 
 /// Fell due with nobody else.
 fn fell() -> Fell {
-    Fell { changed: false, turn_ms: i64::MIN }
+    Fell { changed: false, turn_ms: i64::MIN, flight: Followed::Known }
 }
 
 /// The same, with another text than before.
 fn changed() -> Fell {
-    Fell { changed: true, turn_ms: i64::MIN }
+    Fell { changed: true, ..fell() }
 }
 
 fn advices() -> impl Strategy<Value = Advice> {
@@ -100,21 +100,46 @@ proptest! {
         }
     }
 
-    /// What a plan or a transaction holds, and what only a person can tell, is never posted again,
-    /// whatever the list says and however much time passes.
+    /// A subscription in a plan, or in a transaction that the Signer knows, is never posted again, whatever the list
+    /// says and however much time passes.
     #[test]
-    fn what_is_in_flight_or_unproven_stays_untouched(turns in turns(), later in 0..i64::MAX, changed: bool) {
+    fn what_is_in_flight_stays_untouched(turns in turns(), later in 0..i64::MAX, changed: bool) {
         let (rules, mut standing, mut now_ms) = (Rules::default(), Standing::Free, 0);
         for (passed, posted, heard) in turns {
             now_ms += passed;
             if posted {
                 standing = standing.planned();
             }
-            let held = matches!(standing,
-                Standing::Planned { .. } | Standing::Billing { .. } | Standing::Unproven { .. });
-            let due = Fell { changed, turn_ms: i64::MIN };
-            prop_assert!(!held || admit(&standing, due, later, &rules) != Admission::Post);
+            let held = matches!(standing, Standing::Planned { .. } | Standing::Billing { .. });
+            let due = Fell { changed, ..fell() };
+            prop_assert!(!held || admit(&standing, due, later, &rules) == Admission::InFlight);
             standing = next(&standing, heard, now_ms, &rules).standing;
+        }
+    }
+
+    /// Nothing but a plan, a transaction that the Signer knows and the end on the chain holds a listed subscription
+    /// longer than the longest pause, whatever was heard and whatever the clock was when it was heard.
+    #[test]
+    fn every_standing_has_a_way_out(turns in turns(), back in 0..100_000_000_000_i64) {
+        let (rules, mut standing, mut now_ms) = (Rules::default(), Standing::Free, back);
+        for (passed, posted, heard) in turns {
+            now_ms += passed;
+            if posted {
+                standing = standing.planned();
+            }
+            standing = next(&standing, heard, now_ms, &rules).standing;
+            let longest = 3 * 24 * 3_600_000;
+            for from in [now_ms, now_ms - back] {
+                let due = Fell { flight: Followed::UnknownSince(from), ..fell() };
+                let out = (0..=longest).step_by(3_600_000).any(|later| {
+                    admit(&standing, due, from + later, &rules) == Admission::Post
+                });
+                let held = matches!(standing, Standing::Planned { .. } | Standing::Stopped { .. });
+                prop_assert!(out != held, "{standing:?} from {from}");
+                let held = matches!(standing, Standing::Planned { .. } | Standing::Billing { .. });
+                let posted = admit(&standing, changed(), from, &rules) == Admission::Post;
+                prop_assert!(posted != held, "{standing:?} with other terms");
+            }
         }
     }
 
@@ -206,9 +231,9 @@ fn what_the_chain_ended_is_posted_again_only_with_other_terms() {
 
 #[test]
 fn a_turn_is_waited_for_by_what_falls_due_and_by_nothing_else() {
-    let rules = Rules::default();
+    let rules = Rules::default().with_spread(100);
     let at = |standing: &Standing, changed, now_ms| {
-        admit(standing, Fell { changed, turn_ms: 100 }, now_ms, &rules)
+        admit(standing, Fell { changed, turn_ms: 100, ..fell() }, now_ms, &rules)
     };
     assert_eq!(at(&Standing::Free, false, 99), Admission::NotItsTurn);
     assert_eq!(at(&Standing::Free, false, 100), Admission::Post);
@@ -218,4 +243,32 @@ fn a_turn_is_waited_for_by_what_falls_due_and_by_nothing_else() {
     assert_eq!(at(&charged, false, 99), Admission::JustCharged);
     let planned = Standing::Free.planned();
     assert_eq!(at(&planned, true, 99), Admission::InFlight);
+}
+
+#[test]
+fn what_nobody_can_prove_is_posted_after_a_pause_and_with_other_terms_at_once() {
+    let rules = Rules::default();
+    let heard = Heard::Unproven { tx_hash: "a1".to_owned() };
+    let unproven = next(&Standing::Free.planned(), heard, 0, &rules).standing;
+    let hour = rules.fix_ms[0];
+    assert_eq!(admit(&unproven, fell(), hour - 1, &rules), Admission::Unproven);
+    assert_eq!(admit(&unproven, fell(), hour, &rules), Admission::Post);
+    assert_eq!(admit(&unproven, changed(), 0, &rules), Admission::Post);
+}
+
+#[test]
+fn a_transaction_holds_until_the_signer_has_not_known_it_for_long() {
+    let rules = Rules::default();
+    let heard = Heard::Accepted { tx_hash: "a1".to_owned() };
+    let billing = next(&Standing::Free.planned(), heard, 500, &rules).standing;
+    let at = |flight, now_ms| admit(&billing, Fell { flight, ..changed() }, now_ms, &rules);
+    assert_eq!(at(Followed::Known, i64::MAX), Admission::InFlight);
+    assert_eq!(at(Followed::Lost, 500), Admission::Post);
+    let open = rules.patience.open;
+    assert!(open > rules.patience.verdict, "the difference is told before");
+    assert_eq!(at(Followed::UnknownSince(700), 699 + open), Admission::InFlight);
+    assert_eq!(at(Followed::UnknownSince(700), 700 + open), Admission::Post);
+    // The Signer named it after it had become unknown: once in a while is enough.
+    assert_eq!(at(Followed::UnknownSince(0), 499 + open), Admission::InFlight);
+    assert_eq!(at(Followed::UnknownSince(0), 500 + open), Admission::Post);
 }

@@ -120,7 +120,7 @@ async fn killed_at_any_time_and_unheard_everybody_pays_once() {
             "--batch-size",
             "7",
             "--interval",
-            "0",
+            "1",
             "--pace",
             PACE,
         ];
@@ -186,6 +186,23 @@ async fn a_run_without_a_verdict_has_failed_and_says_why_once() {
     }
 }
 
+#[test]
+fn what_is_wrong_with_the_arguments_is_said_before_anything_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, wanted) in [
+        (&["--chain", "139=EVM", "--interval", "0"][..], "a whole number of seconds, 1 at least"),
+        (&["--chain", "139=EVM", "--chain", "139=TVM"], "chain 139 is given more than once"),
+        (&["--chain", "139:EVM"], "write 139=EVM or 136=TVM"),
+    ] {
+        let arguments = [&["schedule", "--once"], arguments].concat();
+        let output = merchant(folder.path(), "http://127.0.0.1:9", &arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(wanted), "{said}");
+    }
+    assert!(!folder.path().join("schedule.db").exists());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,7 +222,7 @@ async fn while_one_is_stopped_no_other_starts_and_it_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let peers = Peers::start(Ledger::of(9)).await;
     let arguments =
-        ["schedule", "--chain", "139=EVM", "--batch-size", "3", "--interval", "0", "--pace", PACE];
+        ["schedule", "--chain", "139=EVM", "--batch-size", "3", "--interval", "1", "--pace", PACE];
     let mut first = merchant(folder.path(), &peers.url, &arguments);
     let first = super::process::Program { child: first.stdout(Stdio::null()).spawn().unwrap() };
     let signal = |name: &str| {

@@ -1,11 +1,18 @@
 //! `merchant schedule`.
 
 use super::Context;
+use crate::Cli;
 use crate::output::Failure;
-use merchant::schedule::{Connections, ScheduleOptions};
+use clap::CommandFactory as _;
+use clap::error::ErrorKind;
+use merchant::schedule::{ChainFamily, Connections, ScheduleOptions};
 use std::io::IsTerminal as _;
 
 pub(crate) async fn run(mut options: ScheduleOptions, context: &Context) -> Result<(), Failure> {
+    if let Err(why) = ChainFamily::each_once(&options.chains) {
+        // Arguments that contradict each other, and no failure of a run.
+        Cli::command().error(ErrorKind::ArgumentConflict, why).exit();
+    }
     let failed = |error: merchant::schedule::ScheduleError| Failure::Known(error.into());
     if options.status {
         return merchant::schedule::status(&options).map_err(failed);

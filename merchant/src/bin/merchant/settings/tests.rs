@@ -118,6 +118,15 @@ fn what_is_wrong_with_tls_is_told_with_its_key() {
 }
 
 #[test]
+fn a_chain_is_named_once() {
+    let file = |chains: &str| Settings::read(&format!("[schedule]\nchains = {chains}"), vec![]);
+    assert_eq!(file(r#"["139=EVM", "136=TVM"]"#).unwrap().chains().len(), 2);
+    let faults = file(r#"["139=EVM", "136=TVM", "139=TVM", "7"]"#).unwrap_err().to_string();
+    assert!(faults.contains("schedule.chains: chain 139 is given more than once"), "{faults}");
+    assert!(faults.contains("139=EVM or 136=TVM"), "{faults}");
+}
+
+#[test]
 fn what_a_command_needs_is_named() {
     let settings = Settings::read("", vec![]).unwrap();
     let Err(Failure::Known(why)) = settings.signer() else { panic!() };
