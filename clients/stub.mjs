@@ -23,6 +23,7 @@ function signedRight(request, body) {
 
 function chargeable(request) {
   const caller = request.headers['x-pay-key'];
+  if (caller === 'empty') return done('{"count":3,"page":1,"size":500,"list":[]}');
   if (!lists.has(caller)) lists.set(caller, Array.from({ length: 1234 }, (_, n) => n + 1));
   const list = lists.get(caller);
   if (list[0] < 20) list.shift();
@@ -35,10 +36,22 @@ function chargeable(request) {
 /** Withdrawals, by caller and number. The answer to the first application of each is lost. */
 const payments = new Map();
 
+/** A page of somebody between the platform and whoever asks. */
+const page = (status) => [status, '<html><h1>Try again later</h1></html>', { 'Content-Type': 'text/html' }];
+
+/** Numbers for which nobody may apply: of one no look says anything, of the other the record is somebody else's. */
+const UNSEEN = {
+  'a proxy alone': () => page(404),
+  mistaken: () => done('{"withdrawId":6,"outTradeNo":"w-9","chainId":139,"currencyId":1391,"withdrawAddress":"0xabc","withdrawAmount":10500000000000000000,"withdrawStatus":0}'),
+};
+
 function withdrawal(request, body) {
   const caller = request.headers['x-pay-key'];
   if (request.method === 'GET') {
     const number = new URL(request.url, 'http://stub').searchParams.get('outTradeNo');
+    if (number in UNSEEN) return UNSEEN[number]();
+    // The platform is asked once, and then a proxy answers in its place.
+    if (number === 'behind a proxy' && payments.has(`${caller} ${number}`)) return page(404);
     if (number === 'taken') return done(`{"withdrawId":5,"outTradeNo":"taken","chainId":139,"currencyId":1391,"withdrawAddress":"0xother","withdrawAmount":1,"withdrawStatus":0}`);
     return payments.has(`${caller} ${number}`) ? done(payments.get(`${caller} ${number}`)) : [200, '{"code":1404,"msg":"no such withdrawal","data":null}'];
   }
@@ -46,9 +59,11 @@ function withdrawal(request, body) {
   if (body !== `{"chainId":139,"currencyId":1391,"withdrawAddress":"0xAbC","withdrawAmount":"10.50","outTradeNo":"${wanted.outTradeNo}"}`) faults.push(`an odd withdrawal: ${body}`);
   const known = `${caller} ${wanted.outTradeNo}`;
   if (payments.has(known)) faults.push(`applied for twice: ${known}`);
+  if (wanted.outTradeNo in UNSEEN) faults.push(`applied for unseen: ${known}`);
   if (wanted.outTradeNo === 'nobody knows') return null;
+  if (wanted.outTradeNo === 'busy') return [200, '{"code":503,"msg":"busy","data":null}'];
   payments.set(known, `{"withdrawId":9007199254740993,"outTradeNo":"${wanted.outTradeNo}","chainId":139,"currencyId":1391,"withdrawAddress":"0xabc","withdrawAmount":10500000000000000000,"withdrawStatus":0}`);
-  return null;
+  return wanted.outTradeNo === 'behind a proxy' ? page(504) : null;
 }
 
 const done = (data) => [200, `{"code":200,"msg":"success","data":${data}}`];

@@ -188,7 +188,11 @@ public final class Test {
             same(platform.withdraw(139, 1391, "0xAbC", "10.50", "w-1", null), taken, "it is made once");
         }
         refuses(Conflict.class, () -> platform.withdraw(139, 1391, "0xAbC", "10.50", "taken", null), "taken");
-        refuses(NotKnown.class, () -> platform.withdraw(139, 1391, "0xAbC", "10.50", "nobody knows", null), "nobody knows");
+        for (String number : List.of("nobody knows", "busy", "behind a proxy", "behind a proxy", "a proxy alone", "mistaken")) {
+            refuses(NotKnown.class, () -> platform.withdraw(139, 1391, "0xAbC", "10.50", number, null), number);
+        }
+        Peer empty = new Peer(STUB, "empty", "the secret of the clients", Duration.ofSeconds(15), 4, Duration.ofMillis(10), Test::now, null);
+        says(CallError.class, () -> new Platform(empty).chargeable(), "has 3 entries");
         refuses(IllegalArgumentException.class, () -> platform.withdraw(139, 1391, "0xAbC", "0.0000000000000000001", "w-2", null), "too fine");
     }
 

@@ -380,22 +380,28 @@ export class Platform {
   /**
    * Applies for a withdrawal, unless one with this `outTradeNo` is there: `{withdrawId, found}`. `withdrawAmount` is a decimal
    * in text. May be repeated after any failure: it looks first. Throws Conflict where the number belongs to another payment,
-   * NotKnown where nobody can tell whether it was taken.
+   * NotKnown where nobody can tell whether it was taken, by this call or before.
    */
   async withdraw({ chainId, currencyId, withdrawAddress, withdrawAmount, outTradeNo, notifyUrl }) {
     if (typeof outTradeNo !== 'string' || outTradeNo.trim() === '') throw new TypeError('outTradeNo is what keeps a payment from being made twice');
-    const currency = (await this.currencies(chainId)).find((one) => String(one.currencyId) === String(currencyId));
+    // Without a look nobody knows what an earlier application has done.
+    const looked = (found) => found.catch((cause) => {
+      if (!(cause instanceof CallError) || cause instanceof Conflict) throw cause;
+      throw new NotKnown(`whether there is a withdrawal of this number is not known, and nothing was applied for; ask again with the same outTradeNo: ${cause.message}`, { cause });
+    });
+    const currency = (await looked(this.currencies(chainId))).find((one) => String(one.currencyId) === String(currencyId));
     if (!currency) throw new TypeError(`chain ${chainId} has no currency ${currencyId}`);
     const wanted = { chainId: String(chainId), currencyId: String(currencyId), withdrawAddress: spelling(withdrawAddress), withdrawAmount: baseUnits(withdrawAmount, Number(currency.decimals)) };
     const look = async () => {
       const found = await this.withdrawal({ outTradeNo });
       if (found === null) return null;
+      if (String(found.outTradeNo) !== outTradeNo) throw new CallError(`the record is of outTradeNo ${found.outTradeNo}, and not of ${outTradeNo}`, { status: 200 });
       const has = { ...found, withdrawAddress: spelling(found.withdrawAddress) };
       const other = Object.keys(wanted).find((field) => String(has[field]) !== wanted[field]);
       if (other) throw Object.assign(new Conflict(`outTradeNo ${outTradeNo} is withdrawal ${found.withdrawId} already, with another ${other}`), { withdrawId: found.withdrawId });
       return { withdrawId: found.withdrawId, found: true };
     };
-    const before = await look();
+    const before = await looked(look());
     if (before) return before;
     try {
       const answer = await this.#change('/api/mer/withdraw/apply', { chainId, currencyId, withdrawAddress, withdrawAmount, outTradeNo, notifyUrl });
@@ -404,9 +410,10 @@ export class Platform {
     } catch (error) {
       if (!(error instanceof CallError)) throw error;
       // A refusal may be for a number that was taken between the look and the application.
-      const after = await look().catch((why) => { if (why instanceof Conflict) throw why; return null; });
+      const after = await look().catch((why) => { if (why instanceof Conflict) throw why; return undefined; });
       if (after) return after;
-      const perhaps = error.status === undefined || error.status === 200 && error.code === undefined || error.status === 408 || error.status >= 500;
+      const inTrouble = error.status === 408 || error.status >= 500 || error.code >= 500n && error.code < 600n;
+      const perhaps = error.code === undefined || inTrouble || after === undefined;
       throw perhaps ? new NotKnown(`whether the withdrawal was taken is not known; ask again with the same outTradeNo: ${error.message}`, { cause: error }) : error;
     }
   }
@@ -422,6 +429,8 @@ export class Platform {
     try {
       return (await this.#read(path)) ?? null;
     } catch (error) {
+      // A 404 without the platform's envelope is of somebody in between, who knows of no record.
+      if (error.code === undefined) throw error;
       if (error.status === 404 || error.code === 404n || this.#peer.notFoundCodes.some((code) => BigInt(code) === error.code)) return null;
       throw error;
     }
@@ -456,6 +465,11 @@ export class Platform {
     for (let pass = 1; pass <= 5; pass += 1) {
       const before = entries.size;
       let page = await this.#page(path, 1, size, entries);
+      if (page.length === 0 && page.count > 0n) {
+        // The last entry may have gone between the two; what stays so is no list that is empty.
+        if (pass === 5) throw new CallError(`the list has ${page.count} entries, and its first page none`, { status: 200 });
+        continue;
+      }
       const single = page.length < size && page.count <= BigInt(page.length);
       let last = 1;
       while (!single && page.length > 0) page = await this.#page(path, ++last, size, entries);

@@ -109,7 +109,10 @@ test('every call of the platform asks and is answered without loss', { skip: !pr
   assert.deepEqual(await platform.withdraw(payment('w-1')), taken, 'the answer was lost');
   assert.deepEqual(await platform.withdraw(payment('w-1')), taken, 'and it is made once');
   await assert.rejects(platform.withdraw(payment('taken')), (error) => error instanceof Conflict && error.withdrawId === 5n);
-  await assert.rejects(platform.withdraw(payment('nobody knows')), NotKnown);
+  for (const number of ['nobody knows', 'busy', 'behind a proxy', 'behind a proxy', 'a proxy alone', 'mistaken']) {
+    await assert.rejects(platform.withdraw(payment(number)), NotKnown, number);
+  }
+  await assert.rejects(new Platform(peer('empty')).chargeable(), /has 3 entries/);
   await assert.rejects(platform.withdraw({ ...payment('w-2'), withdrawAmount: '0.0000000000000000001' }), TypeError);
 });
 

@@ -264,10 +264,11 @@ class CallError extends \RuntimeException
         parent::__construct($message);
     }
 
-    /** Whether what was to be changed may have been changed: no answer, half an answer, or one of a peer in trouble. */
+    /** Whether what was to be changed may have been changed: no answer, one without an envelope, or one of a peer in trouble. */
     public function mayHaveHappened(): bool
     {
-        return $this->status === null || ($this->status === 200 && $this->envelopeCode === null) || $this->status === 408 || $this->status >= 500;
+        $inTrouble = $this->status === 408 || $this->status >= 500 || ($this->envelopeCode >= 500 && $this->envelopeCode < 600);
+        return $this->status === null || $this->envelopeCode === null || $inTrouble;
     }
 
     /** Whether it passes by itself: no answer, half an answer, 408, 429, 5xx. */
@@ -539,20 +540,20 @@ final class Platform
     /**
      * Applies for a withdrawal, unless one with this $outTradeNo is there: [withdrawId, found]. $withdrawAmount is a decimal
      * in text. May be repeated after any failure: it looks first. Throws Conflict where the number belongs to another
-     * payment, NotKnown where nobody can tell whether it was taken.
+     * payment, NotKnown where nobody can tell whether it was taken, by this call or before.
      */
     public function withdraw(int|string $chainId, int|string $currencyId, string $withdrawAddress, string $withdrawAmount, string $outTradeNo, ?string $notifyUrl = null): array
     {
         if (trim($outTradeNo) === '') {
             throw new \InvalidArgumentException('outTradeNo is what keeps a payment from being made twice');
         }
-        $currency = array_values(array_filter($this->currencies($chainId), fn ($one) => (string) $one->currencyId === (string) $currencyId))[0] ?? null;
+        $currency = array_values(array_filter($this->looked(fn () => $this->currencies($chainId)), fn ($one) => (string) $one->currencyId === (string) $currencyId))[0] ?? null;
         if ($currency === null) {
             throw new \InvalidArgumentException("chain $chainId has no currency $currencyId");
         }
         $units = baseUnits($withdrawAmount, (int) (string) $currency->decimals);
         $wanted = ['chainId' => (string) $chainId, 'currencyId' => (string) $currencyId, 'withdrawAddress' => spelling($withdrawAddress), 'withdrawAmount' => $units];
-        if ($before = $this->applied($outTradeNo, $wanted)) {
+        if ($before = $this->looked(fn () => $this->applied($outTradeNo, $wanted))) {
             return $before;
         }
         $request = ['chainId' => $chainId, 'currencyId' => $currencyId, 'withdrawAddress' => $withdrawAddress, 'withdrawAmount' => $withdrawAmount, 'outTradeNo' => $outTradeNo];
@@ -565,16 +566,28 @@ final class Platform
         } catch (CallError $error) {
             // A refusal may be for a number that was taken between the look and the application.
             try {
-                $after = $this->applied($outTradeNo, $wanted);
+                [$after, $looked] = [$this->applied($outTradeNo, $wanted), true];
             } catch (Conflict $conflict) {
                 throw $conflict;
             } catch (CallError) {
-                $after = null;
+                [$after, $looked] = [null, false];
             }
             if ($after !== null) {
                 return $after;
             }
-            throw $error->mayHaveHappened() ? new NotKnown("whether the withdrawal was taken is not known; ask again with the same outTradeNo: {$error->getMessage()}") : $error;
+            throw $error->mayHaveHappened() || !$looked ? new NotKnown("whether the withdrawal was taken is not known; ask again with the same outTradeNo: {$error->getMessage()}") : $error;
+        }
+    }
+
+    /** What is seen before anything is applied for. Without that nobody knows what an earlier application has done. */
+    private function looked(callable $look): ?array
+    {
+        try {
+            return $look();
+        } catch (Conflict $conflict) {
+            throw $conflict;
+        } catch (CallError $error) {
+            throw new NotKnown("whether there is a withdrawal of this number is not known, and nothing was applied for; ask again with the same outTradeNo: {$error->getMessage()}");
         }
     }
 
@@ -583,6 +596,10 @@ final class Platform
         $found = $this->withdrawal(outTradeNo: $number);
         if ($found === null) {
             return null;
+        }
+        $has = (string) ($found->outTradeNo ?? '');
+        if ($has !== $number) {
+            throw new CallError("the record is of outTradeNo $has, and not of $number", 200);
         }
         foreach ($wanted as $field => $value) {
             $has = (string) ($found->{$field} ?? '');
@@ -607,6 +624,10 @@ final class Platform
         try {
             return $this->read($path);
         } catch (CallError $error) {
+            // A 404 without the platform's envelope is of somebody in between, who knows of no record.
+            if ($error->envelopeCode === null) {
+                throw $error;
+            }
             if ($error->status === 404 || in_array($error->envelopeCode, [404, ...$this->notFoundCodes], true)) {
                 return null;
             }
@@ -646,6 +667,13 @@ final class Platform
         for ($pass = 1; $pass <= 5; $pass++) {
             $before = count($entries);
             [$length, $count] = $this->page($path, 1, $size, $entries);
+            if ($length === 0 && $count > 0) {
+                // The last entry may have gone between the two; what stays so is no list that is empty.
+                if ($pass === 5) {
+                    throw new CallError("the list has $count entries, and its first page none", 200);
+                }
+                continue;
+            }
             if ($length < $size && $count <= $length) {
                 if ($pass === 1) {
                     break;

@@ -149,7 +149,11 @@ function interfaces(string $stub): void
     same($pay('w-1'), $taken, 'the answer was lost');
     same($pay('w-1'), $taken, 'and it is made once');
     throws(Conflict::class, fn () => $pay('taken'), 'a number that is taken');
-    throws(NotKnown::class, fn () => $pay('nobody knows'), 'no trace');
+    foreach (['nobody knows', 'busy', 'behind a proxy', 'behind a proxy', 'a proxy alone', 'mistaken'] as $number) {
+        throws(NotKnown::class, fn () => $pay($number), $number);
+    }
+    $empty = new Platform(new Peer($stub, 'empty', 'the secret of the clients', pause: 0.01));
+    throws(\Merchant\CallError::class, fn () => $empty->chargeable(), 'a first page that is empty of a list that is not');
     throws(\InvalidArgumentException::class, fn () => $pay('w-2', '0.0000000000000000001'), 'finer than the currency');
     $signer = new Signer($peer);
     same($signer->charges(['wallet' => '0xab', 'state' => 'charged'])->charges[0]->subscribeId, '7', 'charges');

@@ -142,8 +142,14 @@ class Calls(unittest.TestCase):
         with self.assertRaises(merchant.Conflict) as other:
             platform.withdraw(*payment, "taken")
         self.assertEqual(other.exception.withdraw_id, 5)
-        self.assertRaises(merchant.NotKnown, platform.withdraw, *payment, "nobody knows")
+        for number in ("nobody knows", "busy", "behind a proxy", "behind a proxy", "a proxy alone", "mistaken"):
+            self.assertRaises(merchant.NotKnown, platform.withdraw, *payment, number)
         self.assertRaises(ValueError, platform.withdraw, 139, 1391, "0xAbC", "0.0000000000000000001", "w-2")
+
+    @unittest.skipUnless(STUB, "no $STUB")
+    def test_a_first_page_that_is_empty_of_a_list_that_is_not_is_an_error(self):
+        platform = merchant.Platform(STUB, "empty", "the secret of the clients", pause=0.01)
+        self.assertRaisesRegex(merchant.CallError, "has 3 entries", platform.chargeable)
 
     @unittest.skipUnless(STUB, "no $STUB")
     def test_the_signer_tells_charges_and_is_paused(self):

@@ -244,8 +244,8 @@ class CallError(Exception):
 
     @property
     def may_have_happened(self):
-        """Whether what was to be changed may have been changed: no answer, half an answer, or one of a peer in trouble."""
-        return self.status is None or (self.status == 200 and self.code is None) or self.status == 408 or self.status >= 500
+        """Whether what was to be changed may have been changed: no answer, one without an envelope, or one of a peer in trouble."""
+        return self.status is None or self.code is None or self.status == 408 or self.status >= 500 or 500 <= self.code < 600
 
 
 class NotProven(CallError):
@@ -421,16 +421,16 @@ class Platform:
         """Applies for a withdrawal, unless one with this out_trade_no is there: {withdrawId, found}.
 
         withdraw_amount is a decimal in text. May be repeated after any failure: it looks first. Raises Conflict where
-        the number belongs to another payment, NotKnown where nobody can tell whether it was taken.
+        the number belongs to another payment, NotKnown where nobody can tell whether it was taken, by this call or before.
         """
         if not isinstance(out_trade_no, str) or not out_trade_no.strip():
             raise ValueError("out_trade_no is what keeps a payment from being made twice")
-        currency = next((one for one in self.currencies(chain_id) if str(one["currencyId"]) == str(currency_id)), None)
+        currency = next((one for one in self._looked(lambda: self.currencies(chain_id)) if str(one["currencyId"]) == str(currency_id)), None)
         if currency is None:
             raise ValueError(f"chain {chain_id} has no currency {currency_id}")
         units = _base_units(withdraw_amount, int(currency["decimals"]))
         wanted = {"chainId": str(chain_id), "currencyId": str(currency_id), "withdrawAddress": _spelling(withdraw_address), "withdrawAmount": str(units)}
-        before = self._applied(out_trade_no, wanted)
+        before = self._looked(lambda: self._applied(out_trade_no, wanted))
         if before:
             return before
         request = {"chainId": chain_id, "currencyId": currency_id, "withdrawAddress": withdraw_address, "withdrawAmount": withdraw_amount, "outTradeNo": out_trade_no}
@@ -444,21 +444,33 @@ class Platform:
         except CallError as error:
             # A refusal may be for a number that was taken between the look and the application.
             try:
-                after = self._applied(out_trade_no, wanted)
+                after, looked = self._applied(out_trade_no, wanted), True
             except Conflict:
                 raise
             except CallError:
-                after = None
+                after, looked = None, False
             if after:
                 return after
-            if error.may_have_happened:
+            if error.may_have_happened or not looked:
                 raise NotKnown(f"whether the withdrawal was taken is not known; ask again with the same out_trade_no: {error}") from error
             raise
+
+    @staticmethod
+    def _looked(look):
+        """What is seen before anything is applied for. Without that nobody knows what an earlier application has done."""
+        try:
+            return look()
+        except Conflict:
+            raise
+        except CallError as error:
+            raise NotKnown(f"whether there is a withdrawal of this number is not known, and nothing was applied for; ask again with the same out_trade_no: {error}") from error
 
     def _applied(self, number, wanted):
         found = self.withdrawal(out_trade_no=number)
         if found is None:
             return None
+        if str(found.get("outTradeNo")) != number:
+            raise CallError(f"the record is of outTradeNo {found.get('outTradeNo')}, and not of {number}", 200)
         has = {**found, "withdrawAddress": _spelling(str(found.get("withdrawAddress")))}
         other = next((field for field, value in wanted.items() if str(has.get(field)) != value), None)
         if other:
@@ -476,7 +488,8 @@ class Platform:
         try:
             return self._read(path)
         except CallError as error:
-            if error.status == 404 or error.code in self._not_found:
+            # A 404 without the platform's envelope is of somebody in between, who knows of no record.
+            if error.code is not None and (error.status == 404 or error.code in self._not_found):
                 return None
             raise
 
@@ -503,6 +516,11 @@ class Platform:
         for one in range(5):
             before = len(entries)
             length, count = self._page(path, 1, size, entries)
+            if length == 0 and count > 0:
+                # The last entry may have gone between the two; what stays so is no list that is empty.
+                if one == 4:
+                    raise CallError(f"the list has {count} entries, and its first page none", 200)
+                continue
             if length < size and count <= length:
                 if one == 0:
                     break

@@ -23,7 +23,8 @@ pub enum CallError {
         /// The transport's message.
         why: String,
     },
-    /// Refused, and the clocks are too far apart for any signature to be accepted.
+    /// Refused as what a peer judges, and the clocks are too far apart for any signature to be accepted: nothing was
+    /// done.
     #[error(
         "the clock here is {} s {} the one of the peer, and at most {allowed_seconds} s are \
          allowed: set this machine's clock (NTP). The peer said: {refusal}",
@@ -98,7 +99,7 @@ pub struct Refusal {
 impl Refusal {
     /// 5xx, as the HTTP status or as the code of an envelope: the platform answers many refusals
     /// with HTTP 200.
-    fn is_the_peers_fault(&self) -> bool {
+    pub(crate) fn is_the_peers_fault(&self) -> bool {
         self.http_status >= 500 || (500..600).contains(&self.code)
     }
 }

@@ -287,6 +287,10 @@ impl Reply {
     /// Returns the time that the clock here is ahead of the peer's, and the largest difference allowed in that
     /// direction, if the clocks alone explain a refusal.
     fn off_seconds(&self) -> Option<(i64, i64)> {
+        // A peer or a gateway in trouble says nothing of a signature, and what it was sent may have been done.
+        if self.refusal.is_the_peers_fault() {
+            return None;
+        }
         let Clocks { theirs, ours, ahead_allowed } = self.clocks?;
         let off_seconds = ours.since(theirs);
         let allowed = if off_seconds > 0 { ahead_allowed } else { CLOCK_WINDOW_SECONDS };

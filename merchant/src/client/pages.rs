@@ -58,13 +58,13 @@ struct Wire {
     page: Option<u64>,
     #[serde(default)]
     size: Option<u64>,
-    #[serde(default)]
-    list: Option<Vec<Box<RawValue>>>,
+    /// Without it nothing is said of who is on the list.
+    list: Vec<Box<RawValue>>,
 }
 
 impl Wire {
     fn bare(list: Vec<Box<RawValue>>) -> Self {
-        Self { count: None, page: None, size: None, list: Some(list) }
+        Self { count: None, page: None, size: None, list }
     }
 }
 
@@ -82,7 +82,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Page<T> {
         let read = |raw| {
             Full::from_raw(raw).map_err(|error| CallError::Entry { page, why: error.to_string() })
         };
-        let list = wire.list.unwrap_or_default().into_iter().map(read).collect();
+        let list = wire.list.into_iter().map(read).collect();
         Ok(Self { count: wire.count, size: wire.size.filter(|size| *size > 0), list })
     }
 }
@@ -171,7 +171,7 @@ where
 
     async fn step(&mut self) -> Result<Next, CallError> {
         Ok(match self.next {
-            Next::Begin => self.begin((self.fetch)(1).await?),
+            Next::Begin => self.begin((self.fetch)(1).await?)?,
             Next::Last(search) => {
                 let found = (self.fetch)(search.probe).await?;
                 let length = self.take(found);
@@ -187,20 +187,26 @@ where
         })
     }
 
-    fn begin(&mut self, first: Page<T>) -> Next {
+    fn begin(&mut self, first: Page<T>) -> Result<Next, CallError> {
         self.fresh = 0;
         self.passes = self.passes.saturating_add(1);
         let (count, largest) =
             (first.count.unwrap_or_default(), first.size.unwrap_or(LARGEST_PAGE));
         let length = self.take(first);
         let entries = u64::try_from(length).unwrap_or(u64::MAX);
+        if length == 0 && count > 0 {
+            // The last entry may have gone between the two; what stays so is no list that is empty.
+            let why = format!("the list has {count} entries, and its first page none");
+            let error = CallError::Unreadable { http_status: 200, why };
+            return if self.passes < MOST_PASSES { Ok(Next::Begin) } else { Err(error) };
+        }
         if length == 0 || (entries >= count && entries < largest) {
             // The whole list came in one answer.
-            return if self.passes == 1 { Next::Done } else { self.end_of_pass() };
+            return Ok(if self.passes == 1 { Next::Done } else { self.end_of_pass() });
         }
         // A first page that is not the last one is as long as pages are.
         let probe = count.div_ceil(entries).max(2);
-        Next::Last(Search { size: length, low: 1, end: None, probe })
+        Ok(Next::Last(Search { size: length, low: 1, end: None, probe }))
     }
 
     fn end_of_pass(&self) -> Next {

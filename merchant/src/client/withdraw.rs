@@ -54,7 +54,8 @@ pub enum WithdrawError {
         /// The currency asked for.
         currency: CurrencyId,
     },
-    /// The lookup of the number failed, so nothing was applied for: the number may be taken or free.
+    /// The lookup of the number failed, so nothing was applied for: the number may be taken or free, by an earlier
+    /// application without an answer too.
     #[error(
         "whether there is a withdrawal of this number is not known, nothing was applied for: {0}"
     )]
@@ -121,6 +122,7 @@ impl Client {
         match self.applied(request, decimals).await {
             Ok(Some(found)) => Ok(found),
             Err(conflict @ WithdrawError::Conflict { .. }) => Err(conflict),
+            Err(_) if error.refusal().is_some() => Err(WithdrawError::Unknown(error)),
             _ if error.may_have_happened() => Err(WithdrawError::Unknown(error)),
             _ => Err(WithdrawError::Apply(error)),
         }
@@ -134,6 +136,11 @@ impl Client {
         let number = request.out_trade_no.as_str();
         let found = self.withdrawal(WithdrawName::OutTradeNo(number)).await;
         let Some(found) = found.map_err(WithdrawError::LookUp)? else { return Ok(None) };
+        if found.out_trade_no.as_deref() != Some(number) {
+            let has = found.out_trade_no.as_deref().unwrap_or_default();
+            let why = format!("the record is of outTradeNo {has:?}, and not of {number:?}");
+            return Err(WithdrawError::LookUp(CallError::Unreadable { http_status: 200, why }));
+        }
         let withdraw_id = found.withdraw_id;
         match difference(request, decimals, &found) {
             None => Ok(Some(Applied { withdraw_id, found: true })),

@@ -99,6 +99,16 @@ async fn an_error_code_under_http_200_is_no_success() {
 }
 
 #[tokio::test]
+async fn a_gateway_whose_clock_is_off_does_not_say_that_nothing_happened() {
+    let headers = vec![("date", "Sun, 22 Nov 2020 00:20:00 GMT")];
+    let body = r#"{"code":503,"msg":"busy"}"#;
+    let broken = Answer { status: 503, headers, body, signed: false };
+    let (applied, posts) = apply(ok(NONE), broken).await;
+    assert!(matches!(applied, Err(WithdrawError::Unknown(_))), "{applied:?}");
+    assert_eq!(posts, 1);
+}
+
+#[tokio::test]
 async fn a_clock_that_is_off_is_said_in_words() {
     let headers = vec![("date", "Sun, 22 Nov 2020 00:20:00 GMT")];
     let body = r#"{"code":401,"msg":"timestamp"}"#;
@@ -274,6 +284,18 @@ async fn an_application_without_answer_is_neither_repeated_nor_called_a_failure(
     let (applied, posts) = apply(ok(NONE), broken).await;
     assert!(matches!(applied, Err(WithdrawError::Unknown(_))));
     assert_eq!(posts, 1);
+}
+
+#[tokio::test]
+async fn a_look_that_proves_nothing_is_no_licence_to_apply() {
+    let page = Answer { status: 404, body: "<html>Not Found</html>", ..ok("") };
+    let another = r#"{"code":200,"data":{"withdrawId":8,"chainId":1,"currencyId":2,"withdrawAddress":"0xabc","withdrawAmount":"10500000","withdrawStatus":1,"outTradeNo":"w-2"}}"#;
+    let nameless = r#"{"code":200,"data":{"withdrawId":8,"chainId":1,"currencyId":2,"withdrawAddress":"0xabc","withdrawAmount":"10500000","withdrawStatus":1}}"#;
+    for look in [page, ok(another), ok(nameless)] {
+        let (applied, posts) = apply(look, ok("{}")).await;
+        assert!(matches!(applied, Err(WithdrawError::LookUp(_))), "{applied:?}");
+        assert_eq!(posts, 0);
+    }
 }
 
 async fn bill(answer: Answer) -> Result<Verdict, CallError> {

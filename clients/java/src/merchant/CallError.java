@@ -59,8 +59,9 @@ public class CallError extends RuntimeException {
         return status == null || status == 200 || status == 408 || status == 429 || status >= 500;
     }
 
-    /** True if a change may have been made: no answer, half an answer, or one of a peer in trouble. */
+    /** True if a change may have been made: no answer, one without an envelope, or one of a peer in trouble. */
     public boolean mayHaveHappened() {
-        return status == null || (status == 200 && code == null) || status == 408 || status >= 500;
+        return status == null || code == null || status == 408 || status >= 500
+                || (code.compareTo(BigInteger.valueOf(500)) >= 0 && code.compareTo(BigInteger.valueOf(600)) < 0);
     }
 }

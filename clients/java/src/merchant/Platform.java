@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /**
  * The platform: links, what is due, users, recharges, withdrawals. Only reads are repeated. Records are the platform's own, read by
@@ -105,7 +106,8 @@ public final class Platform {
 
     /**
      * Applies for a withdrawal, unless one with this {@code outTradeNo} is there. May be repeated after any failure: it looks first.
-     * Throws Conflict where the number belongs to another payment, NotKnown where nobody can tell if it was taken.
+     * Throws Conflict where the number belongs to another payment, NotKnown where nobody can tell if it was taken, by this
+     * call or before.
      *
      * @param withdrawAmount a decimal in text
      * @param notifyUrl may be null
@@ -114,13 +116,13 @@ public final class Platform {
         if (outTradeNo.isBlank()) {
             throw new IllegalArgumentException("outTradeNo is what keeps a payment from being made twice");
         }
-        Map<String, Object> currency = currencies(chainId).stream()
+        Map<String, Object> currency = looked(() -> currencies(chainId)).stream()
                 .filter(one -> String.valueOf(one.get("currencyId")).equals(Long.toString(currencyId))).findFirst()
                 .orElseThrow(() -> new IllegalArgumentException("chain " + chainId + " has no currency " + currencyId));
         BigInteger units = Entries.baseUnits(withdrawAmount, Integer.parseInt(String.valueOf(currency.get("decimals"))));
         Map<String, Object> wanted = fields("chainId", chainId, "currencyId", currencyId,
                 "withdrawAddress", Entries.spelling(withdrawAddress), "withdrawAmount", units);
-        Withdrawal before = applied(outTradeNo, wanted);
+        Withdrawal before = looked(() -> applied(outTradeNo, wanted));
         if (before != null) {
             return before;
         }
@@ -137,20 +139,34 @@ public final class Platform {
         }
     }
 
+    /** The result of a look before anything is applied for. Without it nobody knows what an earlier application has done. */
+    private static <T> T looked(Supplier<T> look) {
+        try {
+            return look.get();
+        } catch (Conflict conflict) {
+            throw conflict;
+        } catch (CallError error) {
+            throw new NotKnown("it is not known if there is a withdrawal of this number, and nothing was applied for; ask again with the same"
+                    + " outTradeNo: " + error.getMessage(), error);
+        }
+    }
+
     /** A refusal may be for a number that was taken between the look and the application. */
     private Withdrawal afterwards(String outTradeNo, Map<String, Object> wanted, CallError error) {
         Withdrawal after = null;
+        boolean known = !error.mayHaveHappened();
         try {
             after = applied(outTradeNo, wanted);
         } catch (Conflict conflict) {
             throw conflict;
         } catch (CallError unread) {
             error.addSuppressed(unread);
+            known = false;
         }
         if (after != null) {
             return after;
         }
-        if (error.mayHaveHappened()) {
+        if (!known) {
             throw new NotKnown("it is not known if the withdrawal was taken; ask again with the same outTradeNo: " + error.getMessage(), error);
         }
         throw error;
@@ -160,6 +176,9 @@ public final class Platform {
         Map<String, Object> found = withdrawalByTrade(outTradeNo);
         if (found == null) {
             return null;
+        }
+        if (!outTradeNo.equals(String.valueOf(found.get("outTradeNo")))) {
+            throw new CallError("the record is of outTradeNo " + found.get("outTradeNo") + ", and not of " + outTradeNo, 200);
         }
         for (Map.Entry<String, Object> one : wanted.entrySet()) {
             String has = String.valueOf(found.get(one.getKey()));
@@ -190,6 +209,13 @@ public final class Platform {
         for (int pass = 1; pass <= PASSES; pass++) {
             int before = entries.size();
             Page first = page(path, 1, entries);
+            if (first.length == 0 && first.count > 0) {
+                // The last entry may have gone between the two; what stays so is no list that is empty.
+                if (pass == PASSES) {
+                    throw new CallError("the list has " + first.count + " entries, and its first page none", 200);
+                }
+                continue;
+            }
             boolean single = first.length < PAGE && first.count <= first.length;
             if (!single) {
                 int last = 1;
@@ -233,7 +259,11 @@ public final class Platform {
         try {
             return (Map<String, Object>) read(path);
         } catch (CallError error) {
-            boolean none = error.code() != null && error.code().bitLength() < 32
+            // A 404 without the platform's envelope is of somebody in between, who knows of no record.
+            if (error.code() == null) {
+                throw error;
+            }
+            boolean none = error.code().bitLength() < 32
                     && (error.code().intValue() == 404 || notFoundCodes.contains(error.code().intValue()));
             if (none || Integer.valueOf(404).equals(error.status())) {
                 return null;

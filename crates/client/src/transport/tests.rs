@@ -50,3 +50,17 @@ fn a_clock_that_is_off_is_told_where_it_explains_a_refusal_and_nowhere_else() {
         assert_eq!(told, case.told, "signer {signer}, HTTP {status}, {off} s: {error}");
     }
 }
+
+/// A gateway whose clock is wrong may have passed the request on before it failed.
+#[test]
+fn a_clock_that_is_off_does_not_turn_a_peer_in_trouble_into_one_that_did_nothing() {
+    for (status, code) in [(503, 0), (500, 500), (200, 503)] {
+        let text = format!(r#"{{"code":{code},"msg":"busy"}}"#);
+        let (theirs, ours) = (UnixSeconds(1_767_225_600), UnixSeconds(1_767_229_200));
+        let clocks = Clocks { theirs, ours, ahead_allowed: CLOCK_WINDOW_SECONDS };
+        let answer = reply(status, &HeaderMap::new(), Some(clocks), text.as_bytes()).unwrap();
+        let error = answer.refused();
+        assert!(matches!(error, CallError::Refused(_)), "HTTP {status}: {error}");
+        assert!(error.may_have_happened(), "HTTP {status}: {error}");
+    }
+}

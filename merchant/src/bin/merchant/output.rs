@@ -56,11 +56,11 @@ impl From<CallError> for Failure {
 impl From<WithdrawError> for Failure {
     fn from(error: WithdrawError) -> Self {
         match error {
-            WithdrawError::Unknown(_) => Self::Unknown(error.into()),
+            // Without a look nobody knows what an earlier application of this number has done.
+            WithdrawError::Unknown(_) | WithdrawError::LookUp(_) => Self::Unknown(error.into()),
             WithdrawError::Blank
             | WithdrawError::Amount(_)
             | WithdrawError::NoCurrency { .. }
-            | WithdrawError::LookUp(_)
             | WithdrawError::Conflict { .. }
             | WithdrawError::Apply(_) => Self::Known(error.into()),
         }
@@ -131,5 +131,19 @@ fn line(text: &str) -> Result<(), Failure> {
         // The reader has read enough: `merchant … | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_look_an_earlier_application_may_have_been_taken() {
+        let why = "no envelope".to_owned();
+        let unread = CallError::Unreadable { http_status: 404, why };
+        let failure = Failure::from(WithdrawError::LookUp(unread.clone()));
+        assert!(matches!(failure, Failure::Unknown(_)));
+        assert!(matches!(Failure::from(WithdrawError::Apply(unread)), Failure::Known(_)));
     }
 }

@@ -50,6 +50,35 @@ fn ids(
     (ids, requests)
 }
 
+/// Walks a list of which every first page is like this one.
+fn walked(list: &[i64], count: u64) -> Vec<Result<i64, CallError>> {
+    let fetch = |number| {
+        let found = page(list, number, Some(count));
+        async move { Ok(found) }
+    };
+    let all = futures_util::StreamExt::collect::<Vec<_>>(walk(fetch));
+    let all = futures_util::FutureExt::now_or_never(all).unwrap();
+    all.into_iter().map(|entry| entry.map(|entry| entry.subscribe_id.0)).collect()
+}
+
+#[test]
+fn a_page_without_a_list_and_an_empty_one_of_a_list_that_is_not_are_errors() {
+    for text in [r#"{"count":3}"#, r#"{"count":0,"list":null}"#, r#"{"list":{}}"#, "{}", "null"] {
+        assert!(serde_json::from_str::<Page<Chargeable>>(text).is_err(), "{text}");
+    }
+    assert!(serde_json::from_str::<Page<Chargeable>>(r#"{"count":0,"list":[]}"#).is_ok());
+    let told = walked(&[], 3);
+    assert!(matches!(told.as_slice(), [Err(CallError::Unreadable { .. })]), "{told:?}");
+    assert!(walked(&[], 0).is_empty());
+}
+
+#[test]
+fn a_count_that_is_late_once_is_no_error() {
+    let late = std::cell::Cell::new(true);
+    let (ids, requests) = ids(vec![], |_| {}, |_| Some(u64::from(late.replace(false))));
+    assert_eq!((ids.len(), requests), (0, 2));
+}
+
 fn truth(length: usize) -> Option<u64> {
     u64::try_from(length).ok()
 }

@@ -58,6 +58,11 @@ impl Ledger {
         Self { due: (1..=count).map(|id| (id, 1)).collect(), most: 500, ..Self::default() }
     }
 
+    /// Everybody who is due, or was.
+    pub(super) fn subscriptions(&self) -> BTreeSet<i64> {
+        self.due.iter().chain(self.accepted.keys()).map(|(id, _)| *id).collect()
+    }
+
     pub(super) fn entry(id: i64, period: i64) -> Value {
         json!({"subscribeId": id, "chainId": CHAIN, "planId": 5, "period": period, "amount": 7,
             "outTradeNo": format!("order-{id}"), "userWallet": format!("0x{id:040x}"),

@@ -190,7 +190,7 @@ async fn what_was_acknowledged_survives_any_kill_and_is_there_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_billing_is_told_when_the_chain_has_decided_and_holds_its_order() {
     let folder = tempfile::tempdir().unwrap();
-    let mut ledger = Ledger::of(2);
+    let mut ledger = Ledger::of(4);
     ledger.reverting.insert(1);
     ledger.bill(
         &json!({"requestId": "a", "mode": "partial", "list": [Ledger::entry(1, 1)]}).to_string(),
@@ -202,22 +202,48 @@ async fn a_billing_is_told_when_the_chain_has_decided_and_holds_its_order() {
     let inbox = start(folder.path(), &peers.url);
     let url = inbox.callbacks.as_str();
     let hash = |number: u32| format!("0x{number:064x}");
-    send(url, &event("SubscriptionBilling", "paid", &hash(0)), SECRET, 0).await;
-    send(url, &event("SubscriptionCancel", "paid", ""), SECRET, 0).await;
-    send(url, &event("SubscriptionBilling", "reverted", &hash(1)), SECRET, 0).await;
-    send(url, &event("SubscriptionBilling", "a lie", &hash(99)), SECRET, 0).await;
-    let events = fed(&inbox, 4).await;
+    send(url, &event("SubscriptionBilling", "order-1", &hash(0)), SECRET, 0).await;
+    send(url, &event("SubscriptionCancel", "order-1", ""), SECRET, 0).await;
+    send(url, &event("SubscriptionBilling", "order-2", &hash(1)), SECRET, 0).await;
+    // No such transaction, one that bills somebody else alone, and an order that nobody knows.
+    send(url, &event("SubscriptionBilling", "order-3", &hash(99)), SECRET, 0).await;
+    send(url, &event("SubscriptionBilling", "order-4", &hash(0)), SECRET, 0).await;
+    send(url, &event("SubscriptionBilling", "a lie", &hash(0)), SECRET, 0).await;
+    let events = fed(&inbox, 6).await;
     let told: BTreeMap<&str, &Value> = events
         .iter()
         .filter(|event| event["type"] == "SubscriptionBilling")
         .map(|event| (event["payload"]["outTradeNo"].as_str().unwrap(), &event["outcome"]["state"]))
         .collect();
-    assert_eq!(told["paid"], "charged");
-    assert_eq!(told["reverted"], "notCharged");
-    assert_eq!(told["a lie"], "unknown");
-    let paid = events.iter().filter(|event| event["payload"]["outTradeNo"] == "paid");
+    assert_eq!(told["order-1"], "charged");
+    assert_eq!(told["order-2"], "notCharged");
+    assert_eq!(told["order-3"], "unknown");
+    assert_eq!(told["order-4"], "unproven");
+    assert_eq!(told["a lie"], "unproven");
+    let paid = events.iter().filter(|event| event["payload"]["outTradeNo"] == "order-1");
     let order: Vec<&Value> = paid.map(|event| &event["type"]).collect();
     assert_eq!(order, ["SubscriptionBilling", "SubscriptionCancel"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_charge_waits_for_as_long_as_the_platform_does_not_say_whose_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::of(1);
+    ledger.bill(
+        &json!({"requestId": "a", "mode": "partial", "list": [Ledger::entry(1, 1)]}).to_string(),
+    );
+    let peers = Peers::start(ledger).await;
+    let mut command = command(folder.path(), &peers.url);
+    command.env("MERCHANT__PLATFORM__BASE_URL", NOWHERE);
+    let inbox = start_inbox(command);
+    let hash = format!("0x{:064x}", 0);
+    send(&inbox.callbacks, &event("SubscriptionBilling", "order-1", &hash), SECRET, 0).await;
+    // Thrice as long as the patience with what the platform does not know.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(feed(&inbox).await, Vec::<Value>::new());
+    inbox.program.kill();
+    let inbox = start(folder.path(), &peers.url);
+    assert_eq!(fed(&inbox, 1).await[0]["outcome"]["state"], "charged");
 }
 
 /// The merchant's own address: what it was sent, and what it answers next; to 0 it never answers.
@@ -282,13 +308,13 @@ async fn an_event_that_is_never_answered_holds_up_nobody_else() {
     let (shop, folder) = (Shop::default(), tempfile::tempdir().unwrap());
     shop.answers.lock().insert("stuck".to_owned(), vec![0; 9]);
     let inbox = start_beside(&shop, folder.path()).await;
-    let began = std::time::Instant::now();
     send(&inbox.callbacks, &event("SubscriptionApprove", "stuck", "0xab"), SECRET, 0).await;
     for round in 0..4 {
         for order in 0..5 {
             let body = event("SubscriptionApprove", &format!("{round}-{order}"), "0xab");
             send(&inbox.callbacks, &body, SECRET, 0).await;
         }
+        let began = std::time::Instant::now();
         while shop.got.lock().len() < 5 * (round + 1) {
             assert!(began.elapsed() < Duration::from_secs(14), "{:?}", shop.got.lock());
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -140,6 +140,15 @@ fn answer(peers: &Peers, path: &str, query: &str, body: &[u8]) -> (u16, Value) {
         let data = json!({"count": ledger.due.len(), "page": page, "size": size, "list": list});
         return (200, json!({"code": 200, "msg": "success", "data": data}));
     }
+    if path == "/api/mer/subscribe/list" {
+        let (page, size) = (number("page").max(1), number("size").max(1));
+        let (all, skip) = (ledger.subscriptions(), usize::try_from((page - 1) * size).unwrap_or(0));
+        let one = |id: &i64| json!({"subscriptionId": id, "outTradeNo": format!("order-{id}")});
+        let shown = all.iter().skip(skip).take(usize::try_from(size).unwrap_or(0));
+        let list: Vec<Value> = shown.map(one).collect();
+        let data = json!({"count": all.len(), "page": page, "size": size, "list": list});
+        return (200, json!({"code": 200, "msg": "success", "data": data}));
+    }
     if path.ends_with("/signProcessSubscribePlan") {
         return ledger.bill(std::str::from_utf8(body).unwrap_or_default());
     }
