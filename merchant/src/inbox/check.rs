@@ -2,23 +2,35 @@
 
 use super::ShelfFailed;
 use super::metrics::Metrics;
-use super::outcome::{Billed, Looked, look};
-use super::shelf::{Shelf, Unchecked, Verdict};
+use super::outcome::{Looked, Next, look};
+use super::shelf::{LONGEST_PAUSE_MS, Shelf, Unchecked, Verdict};
 use crate::Client;
 use crate::pause_clock::PauseClock;
 use crate::signer::SignerClient;
 use futures_util::{StreamExt as _, pin_mut, stream};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 /// Between two looks for work.
 const TICK: Duration = Duration::from_millis(500);
 /// Number of transactions that are asked about at once.
 const AT_ONCE: usize = 8;
-/// Between two readings of the platform's subscription list, milliseconds.
-const LIST_PAUSE_MS: i64 = 60_000;
+/// Between two readings of the platform's subscription list: at least, and at most, milliseconds. In between it is
+/// 20 times as long as the reading took.
+const LIST_PAUSE_MS: (i64, i64) = (5_000, 60_000);
+/// So many orders are stored at once.
+const ORDERS: usize = 500;
+
+/// The last reading of the platform's subscription list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listed {
+    /// Whole: an order that is not on it has no subscription that anybody knows.
+    Whole,
+    /// None, or broken off: nothing is said of an order that is not known.
+    Partly,
+}
 
 /// The peers that the checker asks, and the time for which it believes that an answer will come.
 #[derive(Debug)]
@@ -39,7 +51,9 @@ pub(super) struct Checker {
 impl Checker {
     /// Runs until the store fails.
     pub(super) async fn run(self) -> Result<(), ShelfFailed> {
-        let mut listed_ms = i64::MIN;
+        // By a clock that nobody moves.
+        let mut list_at = Instant::now();
+        let mut listed = if self.platform.is_some() { Listed::Partly } else { Listed::Whole };
         loop {
             let unchecked = self.shelf.unchecked(self.clock.now_ms()).await?;
             if unchecked.is_empty() {
@@ -50,25 +64,24 @@ impl Checker {
             for one in unchecked {
                 transactions.entry(one.tx_hash.to_ascii_lowercase()).or_default().push(one);
             }
-            let asked = transactions.into_values().map(|events| self.ask(events));
+            let asked = transactions.into_values().map(|events| self.ask(events, listed));
             let asked: Vec<_> = stream::iter(asked).buffer_unordered(AT_ONCE).collect().await;
             let mut unnamed = false;
             for which in asked {
                 unnamed |= which?;
             }
-            if unnamed
-                && self.clock.now_ms()
-                    >= listed_ms.saturating_add(LIST_PAUSE_MS.div_euclid(self.pace))
-            {
-                listed_ms = self.clock.now_ms();
-                self.read_orders().await?;
+            if unnamed && Instant::now() >= list_at {
+                let began = Instant::now();
+                listed = self.read_orders().await?;
+                let now = Instant::now();
+                list_at = now.checked_add(self.list_pause(began.elapsed())).unwrap_or(now);
             }
         }
     }
 
     /// One question for all events of one transaction. Answers whether one of them needs to be named
     /// by the platform's list.
-    async fn ask(&self, events: Vec<Unchecked>) -> Result<bool, ShelfFailed> {
+    async fn ask(&self, events: Vec<Unchecked>, listed: Listed) -> Result<bool, ShelfFailed> {
         let Some(first) = events.first() else { return Ok(false) };
         let statuses = match self.signer.billings(&first.tx_hash).await {
             Ok(statuses) => Some(statuses),
@@ -77,46 +90,50 @@ impl Checker {
                 None
             }
         };
+        let known = statuses.as_ref().and_then(|statuses| statuses.first());
+        let tx_hash = known.map_or(&first.tx_hash, |status| &status.tx_hash).clone();
         let (mut looks, mut unnamed) = (vec![], false);
         for event in events {
             let looked = statuses.as_ref().map_or(Looked::Open, |known| look(known, &event.about));
-            let waited_ms = self.clock.now_ms().saturating_sub(event.stored_ms);
-            let told = match looked {
-                Looked::Told(billed) => Some(billed),
-                Looked::Missing if waited_ms >= self.patience_ms => Some(Billed::Unknown),
-                Looked::WhichSubscription if waited_ms >= self.patience_ms => {
-                    let reason = "the callback does not say which subscription it is about";
-                    Some(Billed::Unproven { reason: reason.to_owned() })
+            let is_unnamed = looked == Looked::WhichSubscription;
+            unnamed |= is_unnamed;
+            let looked = if is_unnamed && listed == Listed::Partly { Looked::Open } else { looked };
+            let now_ms = self.clock.now_ms();
+            let verdict = match event.doubt.after(looked, now_ms, self.patience_ms) {
+                Next::Tell(billed) => Verdict::Told { billed, tx_hash: tx_hash.clone() },
+                Next::Wait(doubt) => {
+                    let next_ms = now_ms.saturating_add(self.pause_ms(event.looks));
+                    Verdict::LookAt { next_ms, doubt }
                 }
-                Looked::WhichSubscription => {
-                    unnamed = true;
-                    None
-                }
-                Looked::Missing | Looked::Open => None,
-            };
-            let verdict = if let Some(billed) = told {
-                self.metrics.billed(&billed);
-                Verdict::Told(billed)
-            } else {
-                Verdict::LookAt(self.clock.now_ms().saturating_add(self.pause_ms(event.looks)))
             };
             looks.push((event, verdict));
         }
-        self.shelf.looked(looks).await?;
+        for billed in self.shelf.looked(looks).await? {
+            self.metrics.billed(&billed);
+        }
         Ok(unnamed && self.platform.is_some())
     }
 
     /// 2 s, then twice as much each time, up to 2 minutes.
     fn pause_ms(&self, looks: u32) -> i64 {
-        let pause_ms = 2000_i64.saturating_mul(2_i64.saturating_pow(looks)).min(120_000);
+        let pause_ms = 2000_i64.saturating_mul(2_i64.saturating_pow(looks)).min(LONGEST_PAUSE_MS);
         pause_ms.div_euclid(self.pace).max(100)
+    }
+
+    /// The pause after a reading of the platform's list that took so long.
+    fn list_pause(&self, took: Duration) -> Duration {
+        let (least, most) = LIST_PAUSE_MS;
+        let grown = i64::try_from(took.as_millis()).unwrap_or(i64::MAX).saturating_mul(20);
+        let pause_ms = grown.clamp(least, most).div_euclid(self.pace);
+        Duration::from_millis(u64::try_from(pause_ms).unwrap_or_default())
     }
 
     /// The interface does not say how an order's number and its subscription's id hang together; the
     /// platform's subscription list has both.
-    async fn read_orders(&self) -> Result<(), ShelfFailed> {
-        let Some(platform) = &self.platform else { return Ok(()) };
-        let (mut orders, subscriptions) = (vec![], platform.subscriptions());
+    async fn read_orders(&self) -> Result<Listed, ShelfFailed> {
+        let Some(platform) = &self.platform else { return Ok(Listed::Whole) };
+        let mut listed = Listed::Whole;
+        let (mut orders, mut count, subscriptions) = (vec![], 0_usize, platform.subscriptions());
         pin_mut!(subscriptions);
         while let Some(subscription) = subscriptions.next().await {
             match subscription {
@@ -124,10 +141,19 @@ impl Checker {
                     let named = one.out_trade_no.clone().zip(one.subscription_id);
                     orders.extend(named.map(|(trade_no, id)| (trade_no, id.0)));
                 }
-                Err(error) => warn!(%error, "the subscription list could not be read whole"),
+                Err(error) => {
+                    warn!(%error, "the subscription list could not be read whole");
+                    listed = Listed::Partly;
+                }
+            }
+            if orders.len() >= ORDERS {
+                count = count.saturating_add(orders.len());
+                self.shelf.orders(std::mem::take(&mut orders)).await?;
             }
         }
-        info!(orders = orders.len(), "the subscription list was read, to name callbacks");
-        self.shelf.orders(orders).await
+        count = count.saturating_add(orders.len());
+        info!(orders = count, "the subscription list was read, to name callbacks");
+        self.shelf.orders(orders).await?;
+        Ok(listed)
     }
 }

@@ -25,7 +25,7 @@ impl Incoming {
     pub(crate) fn of(callback: &Callback) -> Self {
         let (stream, kind, tx_hash) = match &callback.event {
             Event::Subscription(event) => {
-                let kind = event.subscription_type.word().to_owned();
+                let kind = kind(&event.subscription_type).to_owned();
                 let billing = event.subscription_type == SubscriptionType::Billing;
                 let named = event.transfer_hash.clone().filter(|hash| !hash.is_empty() && billing);
                 (format!("order/{}", event.out_trade_no), kind, named)
@@ -46,6 +46,18 @@ impl Incoming {
             received_s: callback.received_at.0,
             tx_hash,
         }
+    }
+}
+
+/// The type of a subscription event. A word that the interface does not have stays in the payload: in its place it might
+/// be one that the inbox itself gives to what comes from elsewhere.
+fn kind(told: &SubscriptionType) -> &str {
+    match told {
+        SubscriptionType::Register
+        | SubscriptionType::Approve
+        | SubscriptionType::Billing
+        | SubscriptionType::Cancel => told.word(),
+        SubscriptionType::Other(_) => "Unknown",
     }
 }
 
@@ -83,6 +95,17 @@ mod tests {
         assert_eq!((billing.tx_hash.as_deref(), cancel.tx_hash), (Some("0xAB"), None));
         assert_eq!(incoming(&body("SubscriptionBilling", "")).tx_hash, None);
         assert_ne!(incoming(r#"{"novel":1}"#).stream, incoming(r#"{"novel":2}"#).stream);
+    }
+
+    #[test]
+    fn a_callback_cannot_pass_for_what_comes_from_elsewhere() {
+        for word in ["Scheduler", "Recharge", "Withdrawal", "SubscriptionPause"] {
+            let body = format!(r#"{{"subscriptionType":"{word}","outTradeNo":"a"}}"#);
+            let kept = incoming(&body);
+            assert_eq!((kept.kind.as_str(), kept.body), ("Unknown", body));
+        }
+        let body = r#"{"subscriptionType":"SubscriptionCancel","outTradeNo":"a"}"#;
+        assert_eq!(incoming(body).kind, "SubscriptionCancel");
     }
 
     #[test]

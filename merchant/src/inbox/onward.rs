@@ -21,8 +21,8 @@ pub(crate) const PAUSES: [i64; 14] = [
     12 * HOUR,
     12 * HOUR,
 ];
-/// The longest pause that the address may ask for.
-const LONGEST_ASKED: i64 = 12 * HOUR;
+/// The longest pause, and so the longest that the address may ask for, milliseconds.
+pub(crate) const LONGEST_PAUSE_MS: i64 = 12 * HOUR;
 
 /// The answer of the merchant's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) fn after(tries: u32, said: Said, pace: i64) -> Push {
     let asked = match said {
         Said::Status(200..=299, _) => return Push::Delivered,
         Said::Status(410, _) => return Push::Dead,
-        Said::Status(_, asked) => asked.unwrap_or(0).saturating_mul(SECOND).min(LONGEST_ASKED),
+        Said::Status(_, asked) => asked.unwrap_or(0).saturating_mul(SECOND).min(LONGEST_PAUSE_MS),
         Said::Nothing => 0,
     };
     let at = usize::try_from(tries.saturating_sub(1)).unwrap_or(usize::MAX);
@@ -77,6 +77,6 @@ mod tests {
         assert_eq!(after(1, Said::Status(204, None), 1), Push::Delivered);
         assert_eq!(after(1, Said::Status(410, None), 1), Push::Dead);
         assert_eq!(after(1, Said::Status(503, Some(60)), 1), Push::Again(60_000));
-        assert_eq!(after(1, Said::Status(429, Some(i64::MAX)), 1), Push::Again(LONGEST_ASKED));
+        assert_eq!(after(1, Said::Status(429, Some(i64::MAX)), 1), Push::Again(LONGEST_PAUSE_MS));
     }
 }

@@ -37,10 +37,8 @@ pub(crate) enum Looked {
 /// The fields of a callback that say which subscription it is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct About {
-    pub(crate) chain: Option<i64>,
+    /// By the platform's list; by the callback itself where the list has no such order.
     pub(crate) subscription: Option<i64>,
-    pub(crate) plan: Option<i64>,
-    pub(crate) amount: Option<String>,
     pub(crate) trade_no: Option<String>,
 }
 
@@ -49,30 +47,15 @@ impl About {
     pub(crate) fn read(body: &str) -> Self {
         let fields: BTreeMap<String, &RawValue> = serde_json::from_str(body).unwrap_or_default();
         let text = |name: &str| {
-            let raw = fields.get(name).map(|raw| raw.get());
-            raw.map(|raw| raw.trim_matches('"').to_owned()).filter(|text| !text.is_empty())
+            let raw = fields.get(name)?.get();
+            let text = serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.to_owned());
+            Some(text).filter(|text| !text.is_empty())
         };
         let number = |name: &str| text(name).and_then(|digits| digits.parse().ok());
         Self {
-            chain: number("chainId"),
             subscription: number("subscribeId").or_else(|| number("subscriptionId")),
-            plan: number("planId"),
-            amount: text("amount").filter(|text| text.bytes().all(|byte| byte.is_ascii_digit())),
             trade_no: text("outTradeNo"),
         }
-    }
-
-    /// Returns true if the transaction's line can be about this callback.
-    fn may_be(&self, line: &SubscriptionStatus) -> bool {
-        if let Some(subscription) = self.subscription {
-            return line.subscribe_id.0 == subscription;
-        }
-        let plan = line.plan_id.map(|plan| plan.0);
-        let amount = line.amount.as_ref().map(ToString::to_string);
-        let other_plan = matches!((self.plan, plan), (Some(one), Some(other)) if one != other);
-        let other_amount =
-            matches!((&self.amount, &amount), (Some(one), Some(other)) if one != other);
-        !other_plan && !other_amount
     }
 }
 
@@ -86,22 +69,57 @@ pub(crate) fn look(statuses: &[Full<BillingStatus>], about: &About) -> Looked {
         }
         Outcome::Charged | Outcome::Failed | Outcome::Unproven => {}
     }
-    if let (Some(told), Some(found)) = (about.chain, status.chain_id)
-        && told != found.0
-    {
-        let reason = format!("the transaction is on chain {found}, and not on chain {told}");
-        return Looked::Told(Billed::Unproven { reason });
-    }
-    let lines = status.subscriptions.iter().filter(|line| about.may_be(line));
-    let told: Vec<Option<Billed>> = lines.map(|line| billed(line)).collect();
-    match told.as_slice() {
-        [] => Looked::Told(Billed::Unproven {
+    // A chain may have another number by now than the callback knows: a hash is of one chain alone.
+    let Some(subscription) = about.subscription else { return Looked::WhichSubscription };
+    let mut lines = status.subscriptions.iter();
+    match lines.find(|line| line.subscribe_id.0 == subscription) {
+        Some(line) => billed(line).map_or(Looked::Open, Looked::Told),
+        None => Looked::Told(Billed::Unproven {
             reason: "the transaction is final, and does not bill this subscription".to_owned(),
         }),
-        [first, rest @ ..] if rest.iter().all(|other| other == first) => {
-            first.clone().map_or(Looked::Open, Looked::Told)
+    }
+}
+
+/// The time since which there has been no answer that decides, Unix milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    /// Since when the Signer has said, each time, that it knows no such transaction.
+    pub(crate) missing_ms: Option<i64>,
+    /// Since when it could not be told, each time, which subscription the order is.
+    pub(crate) unnamed_ms: Option<i64>,
+}
+
+/// The meaning of a look for an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The event may be told.
+    Tell(Billed),
+    /// Look again, and remember the doubt.
+    Wait(Doubt),
+}
+
+impl Doubt {
+    /// Returns the meaning of a look now. Patience is counted from the first of the answers that say the same
+    /// one after the other: neither the time before it nor silence says anything.
+    pub(crate) fn after(self, looked: Looked, now_ms: i64, patience_ms: i64) -> Next {
+        // A clock that was ahead for a while may have left a time that is still to come.
+        let since = |known: Option<i64>| known.map_or(now_ms, |known| known.min(now_ms));
+        let is_over = |since: i64| now_ms.saturating_sub(since) >= patience_ms;
+        match looked {
+            Looked::Told(billed) => Next::Tell(billed),
+            Looked::Open => Next::Wait(Self::default()),
+            Looked::Missing => match since(self.missing_ms) {
+                since if is_over(since) => Next::Tell(Billed::Unknown),
+                since => Next::Wait(Self { missing_ms: Some(since), unnamed_ms: None }),
+            },
+            Looked::WhichSubscription => match since(self.unnamed_ms) {
+                since if is_over(since) => {
+                    let reason = "the platform's list does not say which subscription the order is";
+                    Next::Tell(Billed::Unproven { reason: reason.to_owned() })
+                }
+                since => Next::Wait(Self { missing_ms: None, unnamed_ms: Some(since) }),
+            },
         }
-        _ => Looked::WhichSubscription,
     }
 }
 
@@ -145,8 +163,7 @@ mod tests {
     }
 
     fn about(subscription: Option<i64>) -> About {
-        let (plan, amount) = (Some(9), Some("5".to_owned()));
-        About { chain: Some(139), subscription, plan, amount, trade_no: None }
+        About { subscription, trade_no: None }
     }
 
     #[test]
@@ -154,12 +171,41 @@ mod tests {
         let mixed = statuses("charged", &[(1, 9, "charged"), (2, 9, "failed"), (3, 8, "charged")]);
         assert_eq!(look(&mixed, &about(Some(1))), Looked::Told(Billed::Charged));
         assert!(matches!(look(&mixed, &about(Some(2))), Looked::Told(Billed::NotCharged { .. })));
-        assert_eq!(look(&mixed, &about(None)), Looked::WhichSubscription);
         assert!(matches!(look(&mixed, &about(Some(4))), Looked::Told(Billed::Unproven { .. })));
-        let elsewhere = About { chain: Some(136), ..about(Some(1)) };
-        assert!(matches!(look(&mixed, &elsewhere), Looked::Told(Billed::Unproven { .. })));
-        let alike = statuses("charged", &[(1, 9, "charged"), (2, 9, "charged"), (3, 8, "failed")]);
-        assert_eq!(look(&alike, &about(None)), Looked::Told(Billed::Charged));
+        // However alike all lines are, none of them need be of this order.
+        let alike = statuses("charged", &[(1, 9, "charged"), (2, 9, "charged")]);
+        for lines in [mixed, alike, statuses("charged", &[(1, 9, "charged")])] {
+            assert_eq!(look(&lines, &about(None)), Looked::WhichSubscription);
+        }
+    }
+
+    #[test]
+    fn a_chain_that_has_another_number_now_is_the_same_chain() {
+        let body = r#"{"subscriptionType":"SubscriptionBilling","chainId":140,"subscribeId":1}"#;
+        let told = look(&statuses("charged", &[(1, 9, "charged")]), &About::read(body));
+        assert_eq!(told, Looked::Told(Billed::Charged));
+    }
+
+    #[test]
+    fn patience_begins_with_the_first_of_the_answers_that_say_the_same() {
+        const HOUR: i64 = 3_600_000;
+        let after = |doubt: Doubt, looked, now_ms| doubt.after(looked, now_ms, HOUR);
+        let missing = |since| Doubt { missing_ms: Some(since), unnamed_ms: None };
+        let unnamed = |since| Doubt { missing_ms: None, unnamed_ms: Some(since) };
+        let wait = |doubt| Next::Wait(doubt);
+        let never = Doubt::default();
+        assert_eq!(after(never, Looked::Missing, 2 * HOUR), wait(missing(2 * HOUR)));
+        assert_eq!(after(missing(5), Looked::Missing, HOUR + 4), wait(missing(5)));
+        assert_eq!(after(missing(5), Looked::Missing, HOUR + 5), Next::Tell(Billed::Unknown));
+        assert_eq!(after(missing(5), Looked::Open, HOUR + 5), wait(never));
+        let named = after(missing(5), Looked::WhichSubscription, 2 * HOUR);
+        assert_eq!(named, wait(unnamed(2 * HOUR)));
+        assert!(matches!(
+            after(unnamed(5), Looked::WhichSubscription, HOUR + 5),
+            Next::Tell(Billed::Unproven { .. })
+        ));
+        // The clock was a year ahead when it was set.
+        assert_eq!(after(missing(9000 * HOUR), Looked::Missing, HOUR), wait(missing(HOUR)));
     }
 
     #[test]
@@ -169,24 +215,22 @@ mod tests {
             assert_eq!(look(&[], &about), Looked::Missing);
             assert_eq!(look(&statuses("open", &[(1, 9, "open")]), &about), Looked::Open);
             assert_eq!(look(&statuses("odd", &[(1, 9, "charged")]), &about), Looked::Open);
-            assert_eq!(look(&statuses("charged", &[(1, 9, "odd")]), &about), Looked::Open);
             let reverted = look(&statuses("reverted", &[(1, 9, "reverted")]), &about);
             assert!(matches!(reverted, Looked::Told(Billed::NotCharged { .. })));
-            let unproven = look(&statuses("charged", &[(1, 9, "unproven")]), &about);
-            assert!(matches!(unproven, Looked::Told(Billed::Unproven { .. })));
         }
+        let about = about(Some(1));
+        assert_eq!(look(&statuses("charged", &[(1, 9, "odd")]), &about), Looked::Open);
+        let unproven = look(&statuses("charged", &[(1, 9, "unproven")]), &about);
+        assert!(matches!(unproven, Looked::Told(Billed::Unproven { .. })));
     }
 
     #[test]
     fn a_callback_is_read_whatever_its_ids_are_written_as() {
-        let body =
-            r#"{"subscribeId":"9007199254740993","planId":9,"amount":"5.0","outTradeNo":"x"}"#;
+        let body = r#"{"subscribeId":"9007199254740993","outTradeNo":"\u0078-\"1\""}"#;
         let about = About::read(body);
         assert_eq!(about.subscription, Some(9_007_199_254_740_993));
-        assert_eq!(
-            (about.plan, about.amount, about.trade_no.as_deref()),
-            (Some(9), None, Some("x"))
-        );
+        assert_eq!(about.trade_no.as_deref(), Some("x-\"1\""));
+        assert_eq!(About::read(r#"{"outTradeNo":7}"#).trade_no.as_deref(), Some("7"));
         assert_eq!(About::read("[]"), About::default());
     }
 }

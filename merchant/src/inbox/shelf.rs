@@ -8,7 +8,7 @@ mod pushes;
 
 pub(crate) use feed::{NoPlace, Place, Row, Stand, select_ids};
 pub(crate) use keep::Kept;
-pub(crate) use looks::{Unchecked, Verdict};
+pub(crate) use looks::{LONGEST_PAUSE_MS, Unchecked, Verdict};
 pub(crate) use pushes::Parcel;
 
 use crate::store::{Shape, Store, StoreError};
@@ -26,6 +26,9 @@ const SHAPE: Shape = Shape {
     schema: include_str!("schema.sql"),
     indexes: include_str!("indexes.sql"),
 };
+/// Makes what later programs have added: in every file that does not have it, new ones too. Earlier programs work on
+/// such a file as before, so that the version stays.
+const ADDED: &str = include_str!("added.sql");
 /// Number of writes that may share one commit, and number of writes that may wait.
 const GROUP: usize = 256;
 
@@ -51,6 +54,7 @@ impl Shelf {
     /// Opens the store for this process alone. The second value resolves when it has failed.
     pub(crate) fn open(path: &Path) -> Result<(Self, oneshot::Receiver<()>), StoreError> {
         let mut store = Store::open(path, &SHAPE)?;
+        store.write(add)?;
         let (works, mut queue) = mpsc::channel::<Work>(GROUP);
         let (tell, last) = watch::channel(feed::last(store.conn())?);
         let (failing, failed) = oneshot::channel::<()>();
@@ -111,6 +115,12 @@ impl Shelf {
     pub(crate) fn watch(&self) -> watch::Receiver<i64> {
         self.last.clone()
     }
+}
+
+fn add(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let sql = "SELECT count(*) FROM pragma_table_info('event') WHERE name = 'missing_ms'";
+    let columns: i64 = transaction.query_row(sql, [], |row| row.get(0))?;
+    if columns == 0 { transaction.execute_batch(ADDED) } else { Ok(()) }
 }
 
 #[cfg(test)]

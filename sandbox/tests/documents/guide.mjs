@@ -1,9 +1,28 @@
 // docs/integrate.md in its order, then the controls of docs/sandbox.md, on one sandbox.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { blocks, commands, folder, must, start, until } from './world.mjs';
+import { blocks, commands, folder, must, root, start, until } from './world.mjs';
+
+/** What is installed first, by whoever runs this: each with the features that its programs need. */
+const installed = ['cargo install --locked --path sandbox', 'cargo install --locked --path merchant --features program'];
+
+function installs(all) {
+  assert.deepEqual(all.filter((command) => command.startsWith('cargo install ')), installed);
+  const told = spawnSync('cargo', ['metadata', '--no-deps', '--locked', '--format-version', '1'], { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
+  const { packages } = JSON.parse(told.stdout);
+  for (const command of installed) {
+    const [, path, , features = ''] = / --path (\S+)( --features (\S+))?$/.exec(command);
+    const { targets } = packages.find(({ manifest_path: manifest }) => manifest === join(root, path, 'Cargo.toml'));
+    const programs = targets.filter(({ kind }) => kind.includes('bin'));
+    assert.ok(programs.length > 0, command);
+    for (const { name, 'required-features': needed = [] } of programs) {
+      assert.deepEqual(needed.filter((feature) => !features.split(',').includes(feature)), [], `${command}: ${name}`);
+    }
+  }
+}
 
 /** What stands for something that an earlier command has printed. */
 export const known = {};
@@ -39,11 +58,11 @@ const promised = [
 ];
 
 export async function guide() {
-  const all = blocks('integrate.md');
-  writeFileSync(join(folder, 'merchant.toml'), all.find(({ language }) => language === 'toml').text);
-  for (const written of commands('integrate.md')) {
+  writeFileSync(join(folder, 'merchant.toml'), blocks('integrate.md').find(({ language }) => language === 'toml').text);
+  const all = commands('integrate.md');
+  installs(all);
+  for (const written of all.filter((command) => !installed.includes(command))) {
     const command = fill(written);
-    if (/^cargo install /.test(command)) continue; // done by whoever runs this
     if (command === 'sandbox') await startSandbox();
     else if (command === 'merchant inbox') await start(command, /callbacks on 127\.0\.0\.1:9981, feed on 127\.0\.0\.1:9982/);
     else learn(await guided(command));

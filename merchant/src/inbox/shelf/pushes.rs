@@ -1,7 +1,7 @@
 //! Events on their way to the merchant's own address.
 
 use super::{Row, Shelf, ShelfFailed, feed};
-use crate::inbox::onward::Push;
+use crate::inbox::onward::{LONGEST_PAUSE_MS, Push};
 use rusqlite::params;
 
 /// An event to hand on now: the first of its stream that has not arrived.
@@ -15,6 +15,11 @@ impl Shelf {
     /// The events to hand on now, at most one of each stream. A dead event holds its stream up.
     pub(crate) async fn parcels(&self, now_ms: i64, most: u32) -> Result<Vec<Parcel>, ShelfFailed> {
         self.run(move |t| {
+            // No pause is as long: the clock was ahead for a while, and is not any more.
+            t.prepare_cached(
+                "UPDATE event SET next_push_ms = 0 WHERE push = 'waiting' AND next_push_ms > ?1",
+            )?
+            .execute([now_ms.saturating_add(LONGEST_PAUSE_MS)])?;
             let mut statement = t.prepare_cached(&format!(
                 "SELECT {}, tries FROM event AS e WHERE push = 'waiting' AND next_push_ms <= ?1
                  AND NOT EXISTS (SELECT 1 FROM event AS before WHERE before.stream = e.stream

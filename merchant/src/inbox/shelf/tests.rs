@@ -1,7 +1,7 @@
 use super::*;
 use crate::inbox::incoming::Incoming;
 use crate::inbox::onward::Push;
-use crate::inbox::outcome::Billed;
+use crate::inbox::outcome::{Billed, Doubt, Looked, Next};
 use crate::inbox::{EventDesk, EventFilter};
 
 fn event(key: &str, stream: &str, tx_hash: Option<&str>) -> Incoming {
@@ -42,6 +42,14 @@ impl Case {
     }
 }
 
+fn charged(tx_hash: &str) -> Verdict {
+    Verdict::Told { billed: Billed::Charged, tx_hash: tx_hash.to_owned() }
+}
+
+fn later(next_ms: i64) -> Verdict {
+    Verdict::LookAt { next_ms, doubt: Doubt::default() }
+}
+
 #[tokio::test]
 async fn an_event_is_kept_once_and_every_delivery_is_counted() {
     let case = Case::new();
@@ -66,9 +74,9 @@ async fn what_the_chain_has_not_decided_is_not_told_and_holds_its_stream() {
     let unchecked = case.shelf.unchecked(0).await.unwrap();
     assert_eq!(unchecked.iter().map(|one| one.id).collect::<Vec<_>>(), [2]);
     let look = |verdict| case.shelf.looked(vec![(unchecked[0].clone(), verdict)]);
-    look(Verdict::LookAt(1000)).await.unwrap();
+    look(later(1000)).await.unwrap();
     assert!(case.shelf.unchecked(999).await.unwrap().is_empty());
-    look(Verdict::Told(Billed::Charged)).await.unwrap();
+    look(charged("0xA")).await.unwrap();
     assert_eq!(case.fed().await, [1, 4, 2, 3], "places are given in the order of being told");
     let rows = case.after(2).await;
     let told = serde_json::to_value(&rows[0]).unwrap();
@@ -206,4 +214,123 @@ async fn an_event_has_one_name_in_every_file() {
         case.keep_all(&["b"]).await;
         case.after(0).await[0].event_id.clone()
     });
+}
+
+impl Case {
+    /// The only event that is due for a look.
+    async fn due(&self, now_ms: i64) -> Unchecked {
+        let mut due = self.shelf.unchecked(now_ms).await.unwrap();
+        assert_eq!(due.len(), 1, "{due:?}");
+        due.remove(0)
+    }
+
+    async fn looked(&self, one: Unchecked, verdict: Verdict) -> Vec<Billed> {
+        self.shelf.looked(vec![(one, verdict)]).await.unwrap()
+    }
+}
+
+const HOUR: i64 = 3_600_000;
+const YEAR: i64 = 8760 * HOUR;
+
+/// A Signer that was put back from a backup does not know the transaction at first.
+#[tokio::test]
+async fn an_event_that_has_waited_long_is_not_given_up_at_the_first_answer() {
+    let case = Case::new();
+    case.keep(event("billing", "order/1", Some("0xA"))).await;
+    let mut now_ms = 2 * HOUR;
+    for _ in 0..2 {
+        let one = case.due(now_ms).await;
+        let Next::Wait(doubt) = one.doubt.after(Looked::Missing, now_ms, HOUR) else {
+            panic!("it is given up after {:?}", one.doubt);
+        };
+        assert_eq!(doubt.missing_ms, Some(2 * HOUR), "the first answer that says so");
+        now_ms += HOUR / 2;
+        case.looked(one, Verdict::LookAt { next_ms: now_ms, doubt }).await;
+    }
+    let one = case.due(now_ms).await;
+    assert_eq!(one.doubt.after(Looked::Missing, now_ms, HOUR), Next::Tell(Billed::Unknown));
+    assert_eq!(case.looked(one, charged("0xA")).await, [Billed::Charged]);
+}
+
+#[tokio::test]
+async fn one_charge_proves_one_event() {
+    let case = Case::new();
+    let spelled = [("0xA", "order/1"), ("0Xa", "order/2"), ("0xB", "order/3")];
+    for (key, stream) in spelled {
+        let body = r#"{"subscribeId":7}"#.to_owned();
+        case.keep(Incoming { body, ..event(key, stream, Some(key)) }).await;
+    }
+    let mut told = vec![];
+    for one in case.shelf.unchecked(0).await.unwrap() {
+        let tx_hash = one.tx_hash.clone();
+        told.extend(case.looked(one, charged(&tx_hash.to_ascii_lowercase())).await);
+    }
+    let proven = told.iter().filter(|billed| **billed == Billed::Charged).count();
+    assert_eq!((told.len(), proven), (3, 2), "{told:?}");
+    assert!(told.iter().any(|billed| matches!(billed, Billed::Unproven { .. })), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_clock_that_was_a_year_ahead_for_a_minute_holds_nothing_up() {
+    let case = Case::new();
+    case.keep(event("billing", "order/1", Some("0xA"))).await;
+    let one = case.due(YEAR).await;
+    case.looked(one, later(YEAR + LONGEST_PAUSE_MS)).await;
+    let one = case.due(0).await;
+    case.looked(one, later(LONGEST_PAUSE_MS)).await;
+    assert!(case.shelf.unchecked(0).await.unwrap().is_empty(), "a pause is waited for");
+
+    case.keep(event("register", "order/2", None)).await;
+    let parcels = case.shelf.parcels(YEAR, 9).await.unwrap();
+    case.shelf.pushed(&parcels[0], Push::Again(12 * HOUR), "500".to_owned(), YEAR).await.unwrap();
+    let parcels = case.shelf.parcels(0, 9).await.unwrap();
+    assert_eq!(parcels.len(), 1);
+    case.shelf.pushed(&parcels[0], Push::Again(12 * HOUR), "500".to_owned(), 0).await.unwrap();
+    assert!(case.shelf.parcels(0, 9).await.unwrap().is_empty(), "a pause is waited for");
+}
+
+#[tokio::test]
+async fn an_order_is_who_the_platform_says_and_waits_for_that_no_longer_than_it_has_to() {
+    let case = Case::new();
+    let body = |order: &str| format!(r#"{{"subscribeId":1,"outTradeNo":"{order}"}}"#);
+    for order in ["a", "b"] {
+        let stream = format!("order/{order}");
+        case.keep(Incoming { body: body(order), ..event(order, &stream, Some("0xA")) }).await;
+    }
+    for one in case.shelf.unchecked(0).await.unwrap() {
+        case.looked(one, later(LONGEST_PAUSE_MS)).await;
+    }
+    case.shelf.orders(vec![("a".to_owned(), 7), ("c".to_owned(), 8)]).await.unwrap();
+    let one = case.due(0).await;
+    assert_eq!((one.stream.as_str(), one.about.subscription), ("order/a", Some(7)));
+    case.looked(one, later(LONGEST_PAUSE_MS)).await;
+    case.shelf.orders(vec![("a".to_owned(), 7)]).await.unwrap();
+    assert!(case.shelf.unchecked(0).await.unwrap().is_empty(), "it says nothing new");
+}
+
+#[tokio::test]
+async fn a_file_of_an_earlier_program_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("i.db");
+    let earlier = Store::open(&path, &SHAPE).unwrap();
+    let sql = "INSERT INTO event (key, stream, kind, body, received_s, stored_ms, tx_hash)
+               VALUES ('k', 'order/1', 'SubscriptionBilling', '{\"subscribeId\":7}', 1, 1, '0xA')";
+    earlier.conn().execute_batch(sql).unwrap();
+    drop(earlier);
+    for _ in 0..2 {
+        let (shelf, _) = Shelf::open(&path).unwrap();
+        let due = shelf.unchecked(0).await.unwrap();
+        assert_eq!((due.len(), due[0].doubt), (1, Doubt::default()));
+        drop(shelf);
+        // Its thread lets go of the file a moment later.
+        while matches!(Store::open(&path, &SHAPE), Err(StoreError::Held(_))) {
+            tokio::task::yield_now().await;
+        }
+    }
+    let (shelf, _) = Shelf::open(&path).unwrap();
+    let due = shelf.unchecked(0).await.unwrap();
+    assert_eq!(
+        shelf.looked(vec![(due[0].clone(), charged("0xA"))]).await.unwrap(),
+        [Billed::Charged]
+    );
 }
