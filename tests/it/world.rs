@@ -16,6 +16,7 @@ pub(crate) mod made_up;
 pub(crate) mod manual;
 pub(crate) mod patience;
 pub(crate) mod plain;
+pub(crate) mod port;
 pub(crate) mod postmaster;
 pub(crate) mod proxy;
 pub(crate) mod sealed;

@@ -6,11 +6,18 @@ import socket
 import threading
 
 
+#: Bound and not listening, so that the system gives a port to nobody else while a program is down that has it. A server
+#: that sets SO_REUSEADDR, as all of them do, listens beside it.
+_KEPT = []
+
+
 def free_port():
-    """A port that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port that nobody listens on, and that nobody else gets."""
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    _KEPT.append(kept)
+    return kept.getsockname()[1]
 
 
 _LOOP = asyncio.new_event_loop()

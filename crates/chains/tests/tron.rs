@@ -61,7 +61,7 @@ struct Client {
 
 impl Client {
     async fn of(node: &TronNode) -> Self {
-        let http = reqwest::Client::builder().timeout(Duration::from_millis(500)).build().unwrap();
+        let http = reqwest::Client::builder().timeout(Duration::from_secs(2)).build().unwrap();
         Self { http, doors: node.serve(Ports::default()).await.unwrap() }
     }
 

@@ -99,14 +99,20 @@ fn sign_with(town: &Town, before: &str, after: &str) {
     town.installation.edit(before, after);
 }
 
+/// Posts, and again while nobody can tell: the deadline is short.
 async fn post(town: &Town, signer: &Signer, people: &[usize]) -> Heard {
+    signer.scheduler.insist(&json!(town.entries(people.iter().copied()))).await
+}
+
+/// Posts once.
+async fn post_once(town: &Town, signer: &Signer, people: &[usize]) -> Heard {
     signer.scheduler.bill(&json!(town.entries(people.iter().copied()))).await
 }
 
 /// The account that would bill these people together.
 async fn account_of(town: &Town, signer: &Signer, people: &[usize]) -> String {
     let list = town.entries(people.iter().copied());
-    let heard = signer.scheduler.bill(&json!({"dryRun": true, "list": list})).await;
+    let heard = signer.scheduler.insist(&json!({"dryRun": true, "list": list})).await;
     heard.body["data"]["address"].as_str().unwrap_or_else(|| panic!("{heard:?}")).to_owned()
 }
 
@@ -151,7 +157,7 @@ async fn so_many_accounts_so_much_at_once_and_a_repeat_meets_its_transaction(fam
     let signer = town.signer().await;
     let [first, second] = parts(&town, &signer).await;
     let mine = post(&town, &signer, &first[..1]).await;
-    let full = post(&town, &signer, &first[1..2]).await;
+    let full = post_once(&town, &signer, &first[1..2]).await;
     assert_eq!((full.status, full.code()), (503, 0), "one waits for a block: {full:?}");
     let why = full.body["msg"].as_str().unwrap();
     assert!(why.contains(&town.spell(signer_address())) && why.contains("max_in_flight"), "{why}");
@@ -263,7 +269,7 @@ async fn an_account_without_gas_is_named_and_the_others_bill_on(family: Family) 
     town.noticed().await;
     town.noticed().await;
     let poor = town.spell(second_address());
-    let refused = post(&town, &signer, &second[..1]).await;
+    let refused = post_once(&town, &signer, &second[..1]).await;
     assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
     assert!(refused.body["msg"].as_str().unwrap().contains("top it up"), "{refused:?}");
     let billed = post(&town, &signer, &first[..1]).await;
@@ -316,7 +322,7 @@ async fn while_nobody_knows_what_one_account_does_no_other_charges(family: Famil
     let asked = json!({"dryRun": true, "list": town.entries([first[0]])});
     let refused = async || signer.scheduler.bill(&asked).await.status == 503;
     eventually("looks have failed for too long", refused).await;
-    let heard = post(&town, &signer, &first[..1]).await;
+    let heard = post_once(&town, &signer, &first[..1]).await;
     let why = heard.body["msg"].as_str().unwrap();
     assert_eq!((heard.status, heard.code()), (503, 0), "{heard:?}");
     assert!(why.contains(&town.spell(second_address())), "{why}");

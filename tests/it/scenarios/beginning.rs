@@ -5,7 +5,7 @@ use crate::world::signer::program;
 use crate::world::town::Town;
 use serde_json::json;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 
@@ -81,13 +81,22 @@ async fn a_key_that_is_typed_is_not_shown() {
         .spawn()
         .unwrap();
     let mut keyboard = terminal.stdin.take().unwrap();
-    // The terminal shows what is typed before the program says otherwise.
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    let mut screen = terminal.stdout.take().unwrap();
+    let mut shown = vec![];
+    while !shown.ends_with(b"not shown: ") {
+        let mut byte = [0];
+        let read = screen.read(&mut byte).unwrap();
+        assert_eq!(read, 1, "it ended: {}", String::from_utf8_lossy(&shown));
+        shown.extend(byte);
+    }
+    // The terminal shows what is typed until the program says otherwise, right after it has asked.
+    std::thread::sleep(std::time::Duration::from_secs(1));
     writeln!(keyboard, "{key}").unwrap();
+    screen.read_to_end(&mut shown).unwrap();
     let ended = terminal.wait_with_output().unwrap();
     drop(keyboard);
-    let shown = said(&ended);
-    assert!(ended.status.success() && shown.contains("not shown"), "{shown}");
+    let shown = format!("{}{}", String::from_utf8_lossy(&shown), said(&ended));
+    assert!(ended.status.success(), "{shown}");
     assert!(shown.contains("  typed"), "its address is: {shown}");
     assert!(!shown.contains(&key[..16]), "{shown}");
 }

@@ -55,7 +55,11 @@ async fn founded(force: Force) -> (Town, Signer, Scheduler, Scheduler) {
     std::fs::write(&path, format!("{before}\n{more}")).unwrap();
     let connections = force.connections.to_string();
     let here = town.installation.env("SIGNER__HTTP__MAX_CONNECTIONS", &connections);
-    town.installation = here.env("SIGNER__HTTP__MAX_CONNECTIONS_PER_ADDRESS", &connections);
+    // A busy machine answers late: that is no answer of its own.
+    town.installation = here
+        .env("SIGNER__HTTP__MAX_CONNECTIONS_PER_ADDRESS", &connections)
+        .env("SIGNER__HTTP__REQUEST_DEADLINE", "25s")
+        .env("SIGNER__CHAINS__139__RPC_TIMEOUT", "30s");
     let signer = town.signer().await;
     let caller = |key: &str, secret: &str| Scheduler {
         key: key.to_owned(),
@@ -78,14 +82,14 @@ async fn remote(signer: &Signer, force: Force) -> Scheduler {
     Scheduler { url: format!("http://{line}"), client, ..signer.scheduler.clone() }
 }
 
-/// Asks again and again for as long as it lasts; everything that was answered otherwise than with `status`.
+/// Asks again and again for as long as it lasts, and a few times at least; everything that was answered otherwise than with `status`.
 async fn otherwise(
     asks: impl AsyncFn(u32) -> Option<Heard>,
     status: u16,
     lasts: Duration,
 ) -> (u32, Vec<Option<Heard>>) {
     let (began, mut asked, mut other) = (Instant::now(), 0, vec![]);
-    while began.elapsed() < lasts {
+    while began.elapsed() < lasts || asked < 3 {
         let heard = asks(asked).await;
         asked += 1;
         if heard.as_ref().is_none_or(|heard| heard.status != status) {

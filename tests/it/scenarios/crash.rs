@@ -4,7 +4,7 @@
 use crate::world::anvil::{Family, Mining};
 use crate::world::lies;
 use crate::world::patience::{Dice, eventually};
-use crate::world::proxy::{ANYTHING, Act, OUTCOME, Proxy, SEND, SIMULATE};
+use crate::world::proxy::{ANYTHING, Act, OUTCOME, Proxy, SEND};
 use crate::world::signer::{Heard, Scheduler, Signer, unix_seconds};
 use crate::world::town::{Founding, Town};
 use alloy::primitives::B256;
@@ -29,10 +29,10 @@ fn request(town: &Town) -> Value {
     json!({"requestId": "the-one", "list": town.entries([0])})
 }
 
-/// Posts, and kills the Signer when the billing meets `act`. The caller hears nothing.
-async fn killed_at(town: &Town, method: &'static str, act: Act) {
+/// Posts to a Signer whose node is `troubled`, and kills it when the billing meets that. The caller hears nothing.
+async fn killed_at(town: &Town, troubled: impl FnOnce(&Proxy)) {
     let signer = town.signer().await;
-    town.proxy.fault(method, act);
+    troubled(&town.proxy);
     let (scheduler, body) = (signer.scheduler.clone(), request(town));
     let (heard, _) = tokio::join!(scheduler.try_bill(&body), async {
         town.proxy.struck().await;
@@ -55,7 +55,7 @@ async fn lands_once(town: &Town) {
 
 async fn killed_before_the_commit_nobody_is_charged_and_the_claim_is_free(family: Family) {
     let town = Town::on(family).await;
-    killed_at(&town, SIMULATE, Act::Swallow).await;
+    killed_at(&town, |node| node.fault_billings_of(&town.people, Act::Swallow)).await;
     let signer = town.signer().await;
     assert_eq!(signer.scheduler.billings("the-one").await.status, 404);
     assert_eq!(town.transactions().await, 0);
@@ -66,14 +66,14 @@ async fn killed_before_the_commit_nobody_is_charged_and_the_claim_is_free(family
 
 async fn killed_after_the_commit_the_charge_is_sent_by_the_next_process(family: Family) {
     let town = Town::on(family).await;
-    killed_at(&town, SEND, Act::Swallow).await;
+    killed_at(&town, |node| node.fault(SEND, Act::Swallow)).await;
     assert_eq!(town.transactions().await, 0, "nothing was sent");
     lands_once(&town).await;
 }
 
 async fn killed_after_the_send_the_charge_is_not_sent_as_another_one(family: Family) {
     let town = Town::on(family).await;
-    killed_at(&town, SEND, Act::PassOnAndHang).await;
+    killed_at(&town, |node| node.fault(SEND, Act::PassOnAndHang)).await;
     eventually("it was sent", async || town.transactions().await == 1).await;
     lands_once(&town).await;
 }

@@ -201,7 +201,15 @@ async fn hanging_up_frees_no_place_while_the_work_goes_on() {
 
 #[tokio::test]
 async fn health_and_metrics_have_a_port_of_their_own_where_it_is_configured() {
-    let (town, signer) = found(|here| here.env("SIGNER__HTTP__HEALTH_LISTEN", "127.0.0.1:0")).await;
+    // Neither the work nor a stranger goes away by itself before an answer is taken for late.
+    let patient = |here: Installation| {
+        let times = ["REQUEST_DEADLINE", "HEADER_TIMEOUT", "BODY_TIMEOUT"];
+        let here =
+            times.iter().fold(here, |here, key| here.env(&format!("SIGNER__HTTP__{key}"), "60s"));
+        here.env("SIGNER__CHAINS__139__RPC_TIMEOUT", "60s")
+            .env("SIGNER__HTTP__HEALTH_LISTEN", "127.0.0.1:0")
+    };
+    let (town, signer) = found(patient).await;
     let log = signer.log();
     let line = log.lines().find(|line| line.contains("health and metrics")).expect(&log);
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -214,13 +222,13 @@ async fn health_and_metrics_have_a_port_of_their_own_where_it_is_configured() {
     // As much as the other port takes, and more: work that does not end, and strangers on every place.
     town.proxy.hold_billings_of(&town.people);
     let held_up = json!({"dryRun": true, "list": town.entries([1])});
-    let working = signer.scheduler.bill(&held_up);
+    let working = signer.scheduler.try_bill(&held_up);
     let crowd = async {
         town.proxy.struck().await;
         let silent = strangers(&signer, 600, "").await;
         let begun = strangers(&signer, 300, &head(&plausible())).await;
         for path in ["/health/live", "/health/ready", "/metrics"] {
-            let asked = tokio::time::timeout(Duration::from_secs(2), machines.get(path));
+            let asked = tokio::time::timeout(Duration::from_secs(10), machines.get(path));
             assert_eq!(asked.await.expect("it is answered at once").status, 200, "{path}");
         }
         drop((silent, begun));

@@ -27,6 +27,20 @@ fn prefer_the_first(proxies: &[Proxy]) {
     }
 }
 
+/// The same, and what the first says of a billing arrives first on a busy machine as well. The first fault that fits
+/// counts.
+fn the_first_tells_first(town: &Town, proxies: &[Proxy]) {
+    for proxy in &proxies[1..] {
+        proxy.fault_billings_of(&town.people, Act::Delay(Duration::from_secs(1)));
+    }
+    prefer_the_first(proxies);
+}
+
+/// Asserts that this node was asked about these people. The Signer asks the contract for its own sake as well.
+fn told_of_people(town: &Town, liar: &Proxy) {
+    assert!(liar.asked_about("eth_call", &town.people) > 0, "it was never asked");
+}
+
 /// What `/health/ready` says of every node.
 async fn states(signer: &Signer) -> Vec<String> {
     let heard = signer.scheduler.get("/health/ready").await;
@@ -102,7 +116,7 @@ async fn a_node_of_another_chain_is_not_sent_to_and_does_not_come_back_at_once()
 #[tokio::test]
 async fn one_liar_among_three_has_nobody_refused() {
     let (town, proxies) = three().await;
-    prefer_the_first(&proxies);
+    the_first_tells_first(&town, &proxies);
     let signer = town.signer().await;
     signer.ready().await;
     proxies[0].fault("eth_call", Act::Rewrite(nobody_has_anything));
@@ -110,8 +124,8 @@ async fn one_liar_among_three_has_nobody_refused() {
         let heard = signer.scheduler.bill(&json!(town.entries([person]))).await;
         assert_eq!(heard.code(), 1, "{heard:?}");
     }
-    proxies[0].struck().await;
-    assert!(signer.log().contains("disagrees with the others"), "{}", signer.log());
+    signer.wrote("disagrees with the others").await;
+    told_of_people(&town, &proxies[0]);
     town.quiet(&signer).await;
     town.assert_paid(&[1, 1, 1, 1, 0, 0]).await;
 }
@@ -121,7 +135,7 @@ async fn one_liar_among_three_has_nobody_refused() {
 async fn one_liar_among_three_does_not_say_which_period_is_due() {
     let founding = Founding { people: 3, lookup: true, ..Founding::default() };
     let (town, proxies) = Town::with_nodes(3, founding).await;
-    prefer_the_first(&proxies);
+    the_first_tells_first(&town, &proxies);
     let signer = town.signer().await;
     signer.ready().await;
     proxies[0].fault("eth_call", Act::Rewrite(the_next_period));
@@ -134,7 +148,7 @@ async fn one_liar_among_three_does_not_say_which_period_is_due() {
         let period = billing.body["data"][0]["subscriptions"][0]["period"].to_string();
         assert_eq!(period.trim_matches('"'), "1", "{billing:?}");
     }
-    proxies[0].struck().await;
+    told_of_people(&town, &proxies[0]);
     town.quiet(&signer).await;
     town.assert_paid(&[1, 1, 0]).await;
 }
@@ -142,7 +156,7 @@ async fn one_liar_among_three_does_not_say_which_period_is_due() {
 #[tokio::test]
 async fn two_nodes_that_disagree_have_nobody_refused_and_nobody_charged() {
     let (town, proxies) = Town::with_nodes(2, Founding::default()).await;
-    prefer_the_first(&proxies);
+    the_first_tells_first(&town, &proxies);
     let signer = town.signer().await;
     signer.ready().await;
     proxies[0].fault("eth_call", Act::Rewrite(nobody_has_anything));
@@ -265,13 +279,11 @@ async fn a_node_that_lags_is_not_asked_until_it_has_caught_up() {
 async fn a_node_that_keeps_a_request_waiting_is_overtaken_by_another() {
     let chain_keys = "rpc_timeout = \"30s\"".to_owned();
     let (town, proxies) = Town::with_nodes(3, Founding { chain_keys, ..Founding::default() }).await;
-    prefer_the_first(&proxies);
+    the_first_tells_first(&town, &proxies);
     let signer = town.signer().await;
     signer.ready().await;
     // Held until the end: whoever waited for it would be told that the deadline has passed.
-    for method in ["eth_call", "eth_simulateV1", "eth_estimateGas"] {
-        proxies[0].fault(method, Act::Hold);
-    }
+    proxies[0].fault_billings_of(&town.people, Act::Hold);
     signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     proxies[0].struck().await;
     proxies[0].heal();

@@ -82,7 +82,7 @@ async fn a_lost_answer_to_a_send_is_one_payment_and_a_promise_all_the_same(famil
     for (place, (what, act)) in acts.iter().enumerate() {
         town.proxy.fault(SEND, act.clone());
         let body = json!(town.entries([place]));
-        let heard = signer.scheduler.bill(&body).await;
+        let heard = signer.scheduler.insist(&body).await;
         assert_eq!(heard.code(), 1, "{what}: {heard:?}");
         let again = signer.scheduler.bill(&body).await;
         assert_eq!(again.tx_hash(), heard.tx_hash(), "{what}");

@@ -1,7 +1,7 @@
 //! What an operator asks of a Signer that runs, on the command line.
 
 use crate::world::anvil::Family;
-use crate::world::patience::PATIENCE;
+use crate::world::patience::{ASKED_AT_MOST, PATIENCE};
 use crate::world::signer::Installation;
 use crate::world::town::{PRICE, Town};
 use serde_json::json;
@@ -56,13 +56,11 @@ async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
     for words in ["ready\n", "journal: ok\n", "chain 139, ", " 0 open\n", "  node ", "  limits: "] {
         assert!(said.contains(words), "{words}: {said}");
     }
-    let mut tail = Tail::new(installation, server);
-    // It begins with what comes after it was heard of: what is done before is not told.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut tail = Tail::begun(installation, server).await;
     let (done, said) = ask(&["pause", "--chain", "139", "--why", "a node lies"]).await;
     assert!(done && said.contains("chain 139: paused by operator since 20"), "{said}");
-    let line = tail.wrote(" paused chain 139 by operator").await;
-    assert!(line.ends_with(": a node lies"), "{line}");
+    let line = tail.wrote(": a node lies").await;
+    assert!(line.contains(" paused chain 139 by operator"), "{line}");
     let (ready, said) = ask(&["status"]).await;
     assert!(
         ready && said.contains("  paused by operator") && said.contains("Z: a node lies\n"),
@@ -246,6 +244,27 @@ impl Tail {
             written.map_while(Result::ok).for_each(|line| drop(tell.blocking_send(line)));
         });
         Self { process, lines }
+    }
+
+    /// One that follows. Nothing but its first line says since when it does: something happens again and again until then.
+    async fn begun(installation: &Installation, server: [&str; 2]) -> Self {
+        let pauses = async |why: &str| {
+            for words in [&["pause", "--chain", "139", "--why", why][..], &["resume"]] {
+                let (done, said) = told(installation, &[words, &server[..]].concat()).await;
+                assert!(done, "{said}");
+            }
+        };
+        pauses("before it followed").await;
+        let mut tail = Self::new(installation, server);
+        for _ in 0..ASKED_AT_MOST {
+            pauses("until it follows").await;
+            if let Ok(line) = timeout(Duration::from_millis(250), tail.lines.recv()).await {
+                let line = line.unwrap();
+                assert!(!line.contains("before"), "what was done before is not told: {line}");
+                return tail;
+            }
+        }
+        panic!("it follows nothing");
     }
 
     /// The next line that contains `words`.

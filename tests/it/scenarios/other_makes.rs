@@ -1,6 +1,7 @@
 //! The main job on EVM nodes of other makes than anvil, as npm has them, and on nodes that lack something.
 
 use crate::world::anvil::Family;
+use crate::world::patience::ASKED_AT_MOST;
 use crate::world::proxy::{ANYTHING, Act, READER};
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town, refusals};
@@ -131,14 +132,14 @@ async fn a_node_that_limits_the_rate_is_not_called_silent() {
     let signer = town.signer().await;
     signer.ready().await;
     town.proxy.fault(ANYTHING, Act::Refuse("request rate limit exceeded"));
-    for _ in 0..40 {
+    for _ in 0..ASKED_AT_MOST {
         let ready = signer.scheduler.get("/health/ready").await;
         let node: Value = ready.body["chains"][0]["nodes"][0]["state"].clone();
         assert_ne!(node, "silent", "{ready:?}");
         if node == "busy" {
             return;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
     }
     panic!("it is never left alone");
 }

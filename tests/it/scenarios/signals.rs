@@ -48,8 +48,8 @@ async fn readiness(signer: &Signer) -> (u16, Value) {
 async fn a_node_that_hangs_is_down_in_metrics_and_readiness_before_twice_its_time_is_over(
     family: Family,
 ) {
-    let timeout = Duration::from_secs(2);
-    let chain_keys = "rpc_timeout = \"2s\"\npoll_interval = \"200ms\"".to_owned();
+    let timeout = Duration::from_secs(6);
+    let chain_keys = "rpc_timeout = \"6s\"\npoll_interval = \"200ms\"".to_owned();
     let town = Town::with(Founding { chain_keys, ..Founding::on(family) }).await;
     let signer = town.signer().await;
     signer.ready().await;

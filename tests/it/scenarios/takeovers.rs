@@ -5,6 +5,7 @@
 
 use crate::world::anvil::{Family, Mining};
 use crate::world::patience::{Dice, eventually};
+use crate::world::port::KeptPort;
 use crate::world::postmaster::Postmaster;
 use crate::world::signer::database::variable;
 use crate::world::signer::{CALLER, Installation, SECRET, Scheduler, Signer, unix_seconds};
@@ -14,7 +15,6 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -54,13 +54,16 @@ struct Machine {
     wire: Wire,
     scheduler: Scheduler,
     signer: Option<Signer>,
+    /// Of its Signer, also while that is down.
+    _port: KeptPort,
 }
 
 impl Machine {
     async fn new(town: &Town, name: &str) -> Self {
         let database = town.installation.database.as_ref().expect("SIGNER_TEST_JOURNAL=server");
         let wire = Wire::to(database.port).await;
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let port = KeptPort::new();
+        let at = port.at().to_string();
         let here = &town.installation;
         let here = if name == MACHINES[0] { here.clone() } else { here.beside(name) };
         let installation = here
@@ -68,12 +71,12 @@ impl Machine {
             .env("SIGNER__JOURNAL__TAKEOVER_AFTER", "3s")
             .env("SIGNER__JOURNAL__TIMEOUT", "2s")
             .env("SIGNER__JOURNAL__URL", &database.url_of("signer", wire.port))
-            .env("SIGNER__HTTP__LISTEN", &free);
+            .env("SIGNER__HTTP__LISTEN", &at);
         let (key, secret) = (CALLER.to_owned(), SECRET.to_owned());
         let client = reqwest::Client::builder().timeout(Duration::from_secs(8)).build().unwrap();
         let path = installation.path;
-        let scheduler = Scheduler { url: format!("http://{free}"), key, secret, client, path };
-        Self { installation, wire, scheduler, signer: None }
+        let scheduler = Scheduler { url: format!("http://{at}"), key, secret, client, path };
+        Self { installation, wire, scheduler, signer: None, _port: port }
     }
 
     /// Starts what has ended, as a supervisor does: it may end at once while the server is away.

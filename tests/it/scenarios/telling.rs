@@ -3,6 +3,7 @@
 use super::signals::value;
 use crate::world::anvil::Family;
 use crate::world::patience::{eventually, unix_ms};
+use crate::world::port::KeptPort;
 use crate::world::signer::{Heard, Signer, WEBHOOK_SECRET};
 use crate::world::town::{Founding, Town};
 use axum::Router;
@@ -105,11 +106,9 @@ async fn told(
     }
 }
 
-/// Where nobody listens yet.
-async fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap()
-}
+/// Time that the Signer gives the receiver; a billing that waits for no receiver takes less than [`AT_ONCE`].
+const WEBHOOK_TIMEOUT: &str = "20s";
+const AT_ONCE: Duration = Duration::from_secs(15);
 
 async fn town(family: Family, receiver: SocketAddr) -> Town {
     let town = Town::with(Founding { people: 6, ..Founding::on(family) }).await;
@@ -117,7 +116,7 @@ async fn town(family: Family, receiver: SocketAddr) -> Town {
     let before = std::fs::read_to_string(&path).unwrap();
     let more = format!(
         "[webhook]\nurl = \"http://{receiver}{PLACE}\"\nsecret = {WEBHOOK_SECRET:?}\n\
-         timeout = \"2s\"\n"
+         timeout = {WEBHOOK_TIMEOUT:?}\n"
     );
     std::fs::write(&path, format!("{before}\n{more}")).unwrap();
     town
@@ -174,7 +173,8 @@ async fn all_is_told_in_order(signer: &Signer, receiver: &Receiver, hashes: &[St
 async fn a_receiver_that_was_down_hears_everything_in_order_though_the_signer_was_killed_meanwhile(
     family: Family,
 ) {
-    let at = free_port().await;
+    let port = KeptPort::new();
+    let at = port.at();
     let town = town(family, at).await;
     let receiver = Receiver::new();
     let signer = town.signer().await;
@@ -202,7 +202,7 @@ async fn a_receiver_that_was_down_hears_everything_in_order_though_the_signer_wa
     receiver.is(Mood::Hangs);
     let begun = Instant::now();
     hashes.push(bill(&town, &signer, 3).await);
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
     drop(listening);
     tokio::time::sleep(Duration::from_millis(500)).await;
     receiver.is(Mood::Takes);
@@ -218,7 +218,8 @@ async fn a_receiver_that_was_down_hears_everything_in_order_though_the_signer_wa
 }
 
 async fn an_event_that_is_refused_is_sent_until_it_is_taken_and_later_ones_wait(family: Family) {
-    let at = free_port().await;
+    let port = KeptPort::new();
+    let at = port.at();
     let town = town(family, at).await;
     let receiver = Receiver::new();
     receiver.is(Mood::Refuses("accepted"));
@@ -245,7 +246,8 @@ async fn an_event_that_is_refused_is_sent_until_it_is_taken_and_later_ones_wait(
 }
 
 async fn killed_again_and_again_no_event_is_lost_or_skipped(family: Family) {
-    let at = free_port().await;
+    let port = KeptPort::new();
+    let at = port.at();
     let town = town(family, at).await;
     let receiver = Receiver::new();
     let _listening = receiver.listen(at).await;

@@ -86,7 +86,8 @@ async fn whatever_all_nodes_do_to_a_send_it_is_one_payment_and_a_promise() {
     let signer = town.signer().await;
     for (person, (what, act)) in acts.iter().enumerate() {
         all(&proxies, SEND, act);
-        let hash = promised(&town, &signer, person, what).await;
+        let hash = insists(&town, &signer, person).await;
+        status(&signer, &hash).await;
         let again = signer.scheduler.bill(&json!(town.entries([person]))).await;
         assert_eq!(again.tx_hash(), hash, "{what}");
         heal(&proxies);
@@ -104,7 +105,7 @@ async fn a_deadline_that_passes_before_the_commit_is_no_promise_and_after_it_is_
     signer.ready().await;
     let late = Act::Delay(Duration::from_millis(1500));
     all(&proxies, SEND, &late);
-    let hash = promised(&town, &signer, 0, "sent late").await;
+    let hash = insists(&town, &signer, 0).await;
     heal(&proxies);
     for method in ["eth_call", "eth_simulateV1", "eth_estimateGas"] {
         all(&proxies, method, &late);
@@ -216,9 +217,10 @@ async fn one_liar_among_three_changes_nothing_whatever_it_lies_about() {
     for (person, (what, method, act)) in told.into_iter().enumerate() {
         let liar = &proxies[person % proxies.len()];
         // From the start of a Signer that holds nothing against it, and finds it the fastest.
-        for other in &proxies {
-            other.fault(ANYTHING, Act::Delay(Duration::from_millis(30)));
+        for other in proxies.iter().filter(|_| method == "eth_call") {
+            other.fault_billings_of(&town.people, Act::Delay(Duration::from_secs(1)));
         }
+        all(&proxies, ANYTHING, &Act::Delay(Duration::from_millis(30)));
         liar.heal();
         liar.fault(method, act);
         let signer = town.signer().await;
@@ -229,6 +231,8 @@ async fn one_liar_among_three_changes_nothing_whatever_it_lies_about() {
         let bid: U256 = serde_json::from_value(sent["maxFeePerGas"].clone()).unwrap();
         assert!(bid < U256::from(50 * GWEI), "{what}: {bid} wei");
         liar.struck().await;
+        let lied_of_people = method != "eth_call" || liar.asked_about(method, &town.people) > 0;
+        assert!(lied_of_people, "{what}: the contract is asked for the Signer's own sake as well");
         heal(&proxies);
         signer.kill();
     }

@@ -3,6 +3,7 @@
 mod closing;
 pub(crate) mod database;
 mod heard;
+mod log;
 mod signals;
 mod socket;
 mod waits;
@@ -13,6 +14,7 @@ pub(crate) use closing::Charged;
 use closing::Room;
 use database::Database;
 pub(crate) use heard::{Heard, hear};
+use log::{Lines, Log};
 use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde_json::Value;
@@ -191,20 +193,14 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
     tokio::task::spawn_blocking(work).await.unwrap()
 }
 
-fn keep(log: &Mutex<String>, line: &str) {
-    let mut log = log.lock();
-    log.push_str(line);
-    log.push('\n');
-}
-
 fn launch(mut command: Command, path: &'static str) -> Result<Signer, String> {
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
     let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let log = Arc::new(Mutex::new(String::new()));
+    let read = Lines::default();
     let mut address = None;
     for line in lines.by_ref() {
-        keep(&log, &line);
+        read.keep(&line);
         let fields: Value = serde_json::from_str(&line).unwrap_or_default();
         if ["ready for requests", "standing by"].iter().any(|said| fields["message"] == *said) {
             address = fields["address"].as_str().map(str::to_owned);
@@ -213,12 +209,8 @@ fn launch(mut command: Command, path: &'static str) -> Result<Signer, String> {
     }
     let Some(address) = address else {
         process.wait().unwrap();
-        return Err(log.lock().clone());
+        return Err(read.text());
     };
-    let written = Arc::clone(&log);
-    std::thread::spawn(move || {
-        lines.for_each(|line| keep(&written, &line));
-    });
     let scheduler = Scheduler {
         url: format!("http://{address}"),
         key: CALLER.to_owned(),
@@ -226,14 +218,14 @@ fn launch(mut command: Command, path: &'static str) -> Result<Signer, String> {
         client: client(),
         path,
     };
-    Ok(Signer { process, log, scheduler })
+    Ok(Signer { process, log: read.and(lines), scheduler })
 }
 
 /// A running Signer. Killed, not stopped, when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Signer {
     pub(crate) process: Child,
-    log: Arc<Mutex<String>>,
+    log: Log,
     pub(crate) scheduler: Scheduler,
 }
 
@@ -242,7 +234,7 @@ impl Signer {
     pub(crate) fn kill(mut self) -> String {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        self.log()
+        self.log.whole()
     }
 
     /// SIGTERM.
@@ -254,8 +246,9 @@ impl Signer {
     pub(crate) async fn ended(mut self) -> String {
         aside(move || {
             let status = self.process.wait().unwrap();
-            assert!(status.success(), "{status}\n{}", self.log());
-            self.log()
+            let log = self.log.whole();
+            assert!(status.success(), "{status}\n{log}");
+            log
         })
         .await
     }
@@ -268,7 +261,7 @@ impl Signer {
 
     /// Everything that it has written so far.
     pub(crate) fn log(&self) -> String {
-        self.log.lock().clone()
+        self.log.text()
     }
 }
 

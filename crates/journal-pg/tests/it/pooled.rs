@@ -3,9 +3,10 @@
 
 use super::unfit::{as_owner, owner};
 use super::*;
-use std::net::TcpListener;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use tokio::net::TcpSocket;
 use tokio_postgres::config::Host;
 
 /// `PgBouncer`, before a database of its own. It takes no `search_path`, so the journal is where every role looks first.
@@ -14,6 +15,7 @@ struct Pooler {
     port: u16,
     database: String,
     _home: TempDir,
+    _kept: TcpSocket,
 }
 
 impl Pooler {
@@ -23,12 +25,16 @@ impl Pooler {
         let database = schema(&home);
         ran(server.clone(), ROLE.to_owned()).unwrap();
         ran(server.clone(), format!("CREATE DATABASE {database}")).unwrap();
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // Bound and not listening, so that nobody else gets the port before PgBouncer listens beside it.
+        let kept = TcpSocket::new_v4().unwrap();
+        kept.set_reuseaddr(true).unwrap();
+        kept.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let port = kept.local_addr().unwrap().port();
         let [Host::Unix(socket), ..] = server.get_hosts() else { panic!() };
         let (socket, server_port) = (socket.display(), server.get_ports()[0]);
         let config = format!(
             "[databases]\n{database} = host={socket} port={server_port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
-             listen_port = {free}\nunix_socket_dir =\nauth_type = trust\nauth_file = users\npool_mode = {mode}\n"
+             listen_port = {port}\nunix_socket_dir =\nauth_type = trust\nauth_file = users\npool_mode = {mode}\n"
         );
         let path = home.path().join("pgbouncer.ini");
         std::fs::write(&path, config).unwrap();
@@ -36,7 +42,7 @@ impl Pooler {
         let mut command = as_owner(Path::new("pgbouncer"));
         command.arg(path).current_dir(home.path()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().expect("pgbouncer: apt-get install pgbouncer");
-        let made = Self { process, port: free, database, _home: home };
+        let made = Self { process, port, database, _home: home, _kept: kept };
         for _ in 0..200 {
             if ran(made.reached("postgres"), "SELECT 1".to_owned()).is_ok() {
                 return made;

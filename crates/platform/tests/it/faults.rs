@@ -3,7 +3,9 @@
 use crate::world::{CHAINS, World};
 use sandbox_platform::Pace;
 use serde_json::json;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_down_answers_nobody_and_its_chain_goes_on() {
@@ -108,19 +110,24 @@ async fn whoever_looks_ten_times_a_second_has_no_old_head_in_mind_after_a_jump()
     world.platform().set_pace(Pace::Fast(Duration::from_millis(50)));
     let (client, url) = (world.client.clone(), world.running.evm_url.clone());
     let after_s = world.platform().clock().now_s() + 29 * 86_400;
+    let looks = Arc::new(Notify::new());
+    let looked = Arc::clone(&looks);
     let watch = tokio_util::task::TaskTracker::new().spawn(async move {
         let mut old = None;
         loop {
             let (asked, seen) = (Instant::now(), head_s(&client, &url).await);
             match seen {
                 Some(at_s) if at_s > after_s => return asked.duration_since(old.unwrap()),
-                Some(_) => old = Some(asked),
+                Some(_) => {
+                    old = Some(asked);
+                    looks.notify_one();
+                }
                 None => {}
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    looked.notified().await;
     world.control("advance", &json!({"months": 1})).await;
     let silence = watch.await.unwrap();
     assert!(silence > Duration::from_millis(250), "an old head was told {silence:?} before");

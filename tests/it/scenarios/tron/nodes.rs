@@ -69,6 +69,7 @@ async fn lied_about(nodes: usize, liar: usize, lie: Lie) {
     let hash = scene.bill(0).await;
     scene.pooled(&hash).await;
     tell(&proxies[liar], lie);
+    let begun = Instant::now();
     let honest = &proxies[(liar + 1) % nodes];
     scene.node().steps(5);
     looked_at(honest).await;
@@ -77,6 +78,13 @@ async fn lied_about(nodes: usize, liar: usize, lie: Lie) {
         looked_at(honest).await;
     }
     proxies[liar].struck().await;
+    if lie.iter().any(|(question, _)| *question == INFO) {
+        // Blocks, of which it may lie as well, are asked for anyway. Once it is caught at one it is asked no more.
+        let told = async || {
+            proxies[liar].asked_since(INFO, begun) > 0 || !scene.caught(liar).await.is_empty()
+        };
+        eventually("it lies about the charge itself", told).await;
+    }
     let state = scene.state(&hash).await;
     if nodes > 2 {
         scene.becomes(&hash, "charged").await;

@@ -22,6 +22,6 @@ impl Signer {
 
     /// Waits until the process has ended by itself: how, and what it wrote.
     pub(crate) async fn left(mut self) -> (ExitStatus, String) {
-        aside(move || (self.process.wait().unwrap(), self.log())).await
+        aside(move || (self.process.wait().unwrap(), self.log.whole())).await
     }
 }
