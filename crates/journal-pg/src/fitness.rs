@@ -6,28 +6,36 @@ use std::cmp::Ordering;
 /// Returns the reason that a server, its tables or the role cannot keep a journal. `known` is the newest version of
 /// tables that the program knows.
 pub(crate) fn unfit(conn: &dyn Database, known: i64) -> SqlResult<Option<String>> {
-    for check in [server, takes_writes] {
-        if let Some(problem) = check(conn)? {
-            return Ok(Some(problem));
-        }
+    if let Some(problem) = server(conn)? {
+        return Ok(Some(problem));
     }
-    match tables(conn, known)? {
+    match unfit_for_reads(conn, known)? {
         None => role(conn),
         found => Ok(found),
     }
 }
 
+/// Returns the reason that a journal cannot be read there, beside a session that writes it.
+pub(crate) fn unfit_for_reads(conn: &dyn Database, known: i64) -> SqlResult<Option<String>> {
+    match takes_writes(conn)? {
+        None => tables(conn, known),
+        found => Ok(found),
+    }
+}
+
 fn server(conn: &dyn Database) -> SqlResult<Option<String>> {
-    let commit = "SELECT current_setting('synchronous_commit')";
-    let commit: String = conn.query_row(commit, [], |row| row.get(0))?;
     let settings = "SELECT name || ' is ' || setting FROM pg_settings
                     WHERE name IN ('fsync', 'full_page_writes') AND setting <> 'on'";
-    let lossy = conn.query_row(settings, [], |row| row.get::<String>(0)).optional()?;
-    let lossy = lossy.or_else(|| {
-        // Each session asks for it; something between may have dropped that.
-        (commit != "on")
-            .then(|| format!("synchronous_commit is {commit}, though `on` was asked for"))
-    });
+    let mut lossy = conn.query_row(settings, [], |row| row.get::<String>(0)).optional()?;
+    // Each session asks for these; something between may have dropped that. A commit that no standby has is told of by
+    // a warning alone.
+    for (setting, asked) in [("synchronous_commit", "on"), ("client_min_messages", "notice")] {
+        let sql = "SELECT current_setting(?1)";
+        let set: String = conn.query_row(sql, [setting], |row| row.get(0))?;
+        if lossy.is_none() && set != asked {
+            lossy = Some(format!("{setting} is {set}, though `{asked}` was asked for"));
+        }
+    }
     Ok(lossy.map(|setting| format!("{setting}: the server may lose what it has committed")))
 }
 

@@ -6,8 +6,10 @@ use journal::sql::{ServerFault, SqlResult};
 const OLDEST_SERVER: i64 = 140_000;
 
 /// The settings of each session: the server answers a commit once it is on its disk, and on those of its standbys,
-/// if any; no statement waits for ever; and a session whose Signer is gone ends soon.
-const SETTINGS: &str = "SET synchronous_commit = on; SET statement_timeout = '30s';
+/// if any, and warns of a commit that none of them may have; no statement waits for ever; and a session whose Signer is
+/// gone ends soon.
+const SETTINGS: &str =
+    "SET synchronous_commit = on; SET client_min_messages = notice; SET statement_timeout = '30s';
     SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s';
     SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
     SET client_connection_check_interval = '5s'";

@@ -2,7 +2,7 @@
 //! and has said nothing for long is ended on the server, by the server's own clock. That decides who serves, and
 //! never whether it is safe: nothing is written but through the session that holds the journal (lock.rs).
 
-use crate::lock::HOLDER;
+use crate::lock::IN_LINE;
 use crate::session::Session;
 use journal::Instance;
 use journal::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
@@ -74,7 +74,7 @@ impl SelfEntry {
     /// nothing for a minute is not there either, even if the server still has sessions of it.
     pub(crate) fn read(&self, session: &Session) -> SqlResult<(Vec<Instance>, Option<String>)> {
         let sql = format!(
-            "WITH live AS (SELECT right(application_name, 8) AS start, coalesce(bool_or(pid = ({HOLDER})), false) AS has
+            "WITH live AS (SELECT right(application_name, 8) AS start, coalesce(bool_or(pid = ({IN_LINE} AND granted)), false) AS has
                  FROM pg_stat_activity WHERE application_name LIKE 'merchant-signer % %' GROUP BY 1)
              SELECT boot, name, program, told, (extract(epoch FROM clock_timestamp() - seen) * 1000)::bigint,
                     CASE WHEN has THEN 1 ELSE 0 END AS serves, unfit,
@@ -133,7 +133,7 @@ pub(crate) fn end_silent(session: &Session, after: Duration) -> SqlResult<Option
                     (extract(epoch FROM clock_timestamp() - greatest(i.seen, h.backend_start)) * 1000)::bigint AS ms
              FROM pg_stat_activity h LEFT JOIN instance i
                ON substr(encode(i.boot, 'hex'), 1, 8) = right(h.application_name, 8)
-             WHERE h.pid = ({HOLDER}) AND h.application_name LIKE 'merchant-signer {SERVES} %')
+             WHERE h.pid = ({IN_LINE} AND granted) AND h.application_name LIKE 'merchant-signer {SERVES} %')
          SELECT name, start, ms, count(pg_terminate_backend(a.pid)) FROM silent
          JOIN pg_stat_activity a ON a.application_name LIKE 'merchant-signer % ' || start
          WHERE ms > ?1 AND a.usename = current_user AND a.pid <> pg_backend_pid()
@@ -146,6 +146,16 @@ pub(crate) fn end_silent(session: &Session, after: Duration) -> SqlResult<Option
         Ok(Silent { name: row.get(0)?, start: row.get(1)?, quiet })
     });
     ended.optional()
+}
+
+/// Ends the session by which another Signer has the journal, and those by which Signers wait for it: whoever waits would
+/// come first. They make new ones. Commands are left alone.
+pub(crate) fn end_all_in_line(session: &Session) -> SqlResult<()> {
+    session.batch(&format!(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+         WHERE pid IN ({IN_LINE}) AND application_name LIKE 'merchant-signer {SERVES} %'
+           AND usename = current_user AND pid <> pg_backend_pid()"
+    ))
 }
 
 /// Returns the present time on the clock of another process, Unix ms, if that process is on the roll.

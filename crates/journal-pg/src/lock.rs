@@ -12,9 +12,9 @@ pub(crate) const HOLD_SOON: Duration = Duration::from_secs(2);
 /// Takes the journal for this session alone: whoever has it keeps it until his session ends.
 const HOLD: &str = "SELECT pg_advisory_lock(1397311310, 'turn'::regclass::oid::int)";
 
-/// Asks which session holds it.
-pub(crate) const HOLDER: &str = "SELECT pid FROM pg_locks
-    WHERE locktype = 'advisory' AND granted AND classid = 1397311310
+/// Asks which sessions hold it or wait for it. The one that holds it is `granted`.
+pub(crate) const IN_LINE: &str = "SELECT pid FROM pg_locks
+    WHERE locktype = 'advisory' AND classid = 1397311310
       AND objid = 'turn'::regclass::oid AND objsubid = 2
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 

@@ -78,10 +78,48 @@ impl LastSeen {
         conn: &dyn Database,
         server: &Server,
     ) -> SqlResult<bool> {
+        Ok(self.compared_with(conn, server)? != Comparison::Agrees)
+    }
+
+    /// Compares the mark with the database of `conn`, which `server` has.
+    pub(crate) fn compared_with(
+        &self,
+        conn: &dyn Database,
+        server: &Server,
+    ) -> SqlResult<Comparison> {
         let started = "SELECT 1 FROM boot WHERE id = ?1";
         let started = conn.query_row(started, [self.boot.bytes()], |_| Ok(())).optional()?;
-        Ok(self.server.system != server.system || started.is_none() || !self.known.is_in(conn)?)
+        Ok(if started.is_none() || !self.known.is_in(conn)? {
+            Comparison::Lacks
+        } else if self.server.system != server.system {
+            Comparison::Elsewhere
+        } else {
+            Comparison::Agrees
+        })
     }
+
+    /// Until when a database knows everything that lacks what this mark tells of, Unix ms: at its newest row from before
+    /// the start that followed there on the one that the mark names. None if there is no such start: at its newest row.
+    pub(crate) fn known_until_ms(&self, conn: &dyn Database) -> SqlResult<Option<i64>> {
+        let next = "SELECT at_ms FROM boot WHERE seq > (SELECT seq FROM boot WHERE id = ?1)
+                    ORDER BY seq LIMIT 1";
+        let next = conn.query_row(next, [self.boot.bytes()], |row| row.get::<i64>(0)).optional()?;
+        let Some(next_ms) = next else { return Ok(None) };
+        let before = "SELECT at_ms FROM history WHERE at_ms <= ?1 ORDER BY seq DESC LIMIT 1";
+        let before = conn.query_row(before, [next_ms], |row| row.get(0)).optional()?;
+        Ok(Some(before.unwrap_or_default()))
+    }
+}
+
+/// A database, compared with a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// It holds what the machine saw in it.
+    Agrees,
+    /// It holds that too, and is a copy on another server: it may lack what came later.
+    Elsewhere,
+    /// It lacks what the machine saw in it.
+    Lacks,
 }
 
 /// Stands for the digest of no row.

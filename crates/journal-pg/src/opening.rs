@@ -5,7 +5,7 @@ use crate::lost::{Lost, apart};
 use crate::session::Session;
 use crate::standby::stand_by;
 use crate::starting::{Reached, begin, reach_for, serve};
-use crate::{ServerConfig, fitness, instance_table, new_tables};
+use crate::{ServerConfig, fitness, instance_table, new_tables, steps};
 use host::clock::Clock;
 use journal::store::{self, find_place_for_mark};
 use journal::{Audit, AuditWatch, HistoryHead, Journal, OpenError, Turn};
@@ -52,7 +52,8 @@ pub fn audit(
     watch: AuditWatch<'_>,
 ) -> Result<Audit, OpenError> {
     let audited = apart(|| {
-        let session = Session::open(&config.server, config, "merchant-signer audit")?;
+        let mut session = Session::open(&config.server, config, "merchant-signer audit")?;
+        steps::take_time(&mut session)?;
         session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         if let Some(problem) = fitness::tables(&session, config.steps.newest())? {
             return Err(Lost::Unfit(problem));

@@ -181,9 +181,11 @@ impl Route {
             }
         };
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
-        let problem = match fitness::takes_writes(&session)? {
-            None => fitness::tables(&session, self.config.steps.newest())?,
-            found => found,
+        let newest = self.config.steps.newest();
+        let problem = match self.used_for {
+            // A server that is reached again may be another one, or have been started with other settings.
+            Usage::Writes => fitness::unfit(&session, newest)?,
+            Usage::Reads | Usage::Commits => fitness::unfit_for_reads(&session, newest)?,
         };
         if let Some(problem) = problem {
             return Err(Lost::Unfit(problem));

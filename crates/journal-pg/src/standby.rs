@@ -6,7 +6,7 @@ use crate::ServerConfig;
 use crate::instance_table::{self, EVERY, SaidState, SelfEntry, Silent};
 use crate::lock::opened_alone;
 use crate::lost::Lost;
-use crate::mark::{Known, LastSeen, MarkFile, Server};
+use crate::mark::{Comparison, Known, LastSeen, MarkFile, Server};
 use crate::session::Session;
 use crate::starting::{self, Candidate};
 use host::clock::Clock;
@@ -35,8 +35,8 @@ struct StandbyLoop {
     tell: oneshot::Sender<Result<Journal, OpenError>>,
     /// The content of the mark, as far as this process has written it.
     marked: Option<LastSeen>,
-    /// True if the contradiction of mark and database was logged.
-    contradicted: bool,
+    /// The comparison of mark and database in the last round.
+    compared: Comparison,
 }
 
 /// Waits for it on a thread of its own.
@@ -56,7 +56,7 @@ pub(crate) fn stand_by(
         sight: Arc::clone(&sight),
         tell,
         marked: None,
-        contradicted: false,
+        compared: Comparison::Agrees,
     };
     let thread = std::thread::Builder::new().name("journal-standby".to_owned());
     thread.spawn(move || post.stand(session)).map_err(SqlError::foreign)?;
@@ -122,23 +122,20 @@ impl StandbyLoop {
         let (instances, webhook) = self.entry.read(&session)?;
         *self.sight.webhook.lock() = webhook;
         let serves = instances.iter().any(|instance| instance.serves);
-        // A process that could bill on no chain leaves the journal to a process that could.
         let fitter = instances.iter().any(Instance::stands_by_and_could_serve);
-        let yields = yields || (unfit.is_some() && fitter);
         self.sight.roll.replace(instances);
-        if let Some(Silent { name, start, quiet }) =
-            instance_table::end_silent(&session, self.config.takeover_after)?
-        {
-            let silent_s = quiet.as_secs();
-            warn!(
-                name,
-                start, silent_s, "the Signer that serves says nothing: its sessions are ended"
-            );
-        } else if serves {
-            self.follow(&session)?;
+        let followed = !self.end_silent(&session)? && serves;
+        let compared = if followed { self.follow(&session)? } else { Comparison::Agrees };
+        // The Signer that serves may charge again what the database has forgotten, and does not know that.
+        let knows_more = compared == Comparison::Lacks && !yields && !must_not;
+        if knows_more {
+            self.end_unknowing(&session)?;
         }
         self.say(None);
-        if yields || must_not {
+        // A process that could bill on no chain leaves the journal to a process that could, unless it knows more: the
+        // doubts that it begins are in the journal then, for whoever comes next.
+        let unfit = unfit.is_some() && fitter && !knows_more;
+        if yields || must_not || unfit {
             sleep(EVERY);
         } else if session.hold_within(EVERY)? {
             return self.take_over(session).map(Poll::Serves);
@@ -164,31 +161,57 @@ impl StandbyLoop {
         Ok(problem)
     }
 
+    /// Ends the sessions of a Signer that serves and says nothing. Returns true if there was one.
+    fn end_silent(&self, session: &Session) -> Result<bool, Lost> {
+        let silent = instance_table::end_silent(session, self.config.takeover_after)?;
+        let Some(Silent { name, start, quiet }) = silent else { return Ok(false) };
+        let silent_s = quiet.as_secs();
+        warn!(name, start, silent_s, "the Signer that serves says nothing: its sessions are ended");
+        Ok(true)
+    }
+
+    /// Ends the sessions of the Signer that serves a database that lacks what this machine saw in it, and of those that
+    /// wait for the journal. This process then takes over, and its mark is written anew: that happens once for each
+    /// machine.
+    fn end_unknowing(&self, session: &Session) -> Result<(), Lost> {
+        let file = MarkFile::at(&self.config.mark_path);
+        if let Some(marked) = self.marked.clone().or_else(|| file.read()) {
+            // With a mark that cannot be written, this would happen again and again.
+            file.write(&marked).map_err(SqlError::foreign)?;
+        }
+        instance_table::end_all_in_line(session)?;
+        warn!(
+            "the database lacks what this machine saw in it, and the Signer that serves does not know that: its session is ended, and this Signer takes over"
+        );
+        Ok(())
+    }
+
     /// Has the mark of this machine say what the database holds. One that contradicts it stays as it is: the
     /// database is an old copy for this machine then, whoever trusts it.
-    fn follow(&mut self, session: &Session) -> Result<(), Lost> {
+    fn follow(&mut self, session: &Session) -> Result<Comparison, Lost> {
         let conn: &dyn Database = session;
         let server = Server::of(conn)?.ok_or(Lost::Follows)?;
         let file = MarkFile::at(&self.config.mark_path);
         let marked = self.marked.clone().or_else(|| file.read());
-        let contradicted = match &marked {
-            Some(marked) => marked.is_contradicted_by(conn, &server)?,
-            None => false,
+        let compared = match &marked {
+            Some(marked) => marked.compared_with(conn, &server)?,
+            None => Comparison::Agrees,
         };
-        if contradicted && !self.contradicted {
+        let agrees = compared == Comparison::Agrees;
+        if !agrees && self.compared == Comparison::Agrees {
             warn!(
                 "the mark of this machine contradicts the database, and is kept: taking over, it has the chain tell what is missing"
             );
         }
-        self.contradicted = contradicted;
-        let Some(boot) = newest_boot(conn)?.filter(|_| !contradicted) else { return Ok(()) };
+        self.compared = compared;
+        let Some(boot) = newest_boot(conn)?.filter(|_| agrees) else { return Ok(compared) };
         let HistoryHead { row, digest } = store::head(conn)?;
         let now = LastSeen { boot, known: Known(HistoryHead { row, digest }), server };
         if self.marked.as_ref() != Some(&now) {
             file.write(&now).map_err(SqlError::foreign)?;
             self.marked = Some(now);
         }
-        Ok(())
+        Ok(compared)
     }
 
     /// Takes the journal over, and begins on it like any start. The fault that broke the session before, above all
@@ -212,6 +235,7 @@ impl StandbyLoop {
             let next = BootId::random().map_err(SqlError::foreign)?;
             let boot = std::mem::replace(&mut self.entry.boot, next);
             self.former = Some(SelfEntry { boot, ..self.entry.clone() });
+            self.marked = None;
         }
         begun
     }

@@ -6,7 +6,7 @@ use crate::instance_table::{self, SaidState, SelfEntry};
 use crate::job_wait::JobWait;
 use crate::lock::opened_alone;
 use crate::lost::Lost;
-use crate::mark::{Known, LastSeen, MarkFile, Server};
+use crate::mark::{Comparison, Known, LastSeen, MarkFile, Server};
 use crate::pending_replies::PendingReplies;
 use crate::reader::ServerReader;
 use crate::server_line::{Route, ServerLine};
@@ -15,10 +15,10 @@ use crate::token::Token;
 use crate::writer::{Following, ServerWriter};
 use crate::{ServerConfig, fitness};
 use host::clock::Clock;
-use journal::sql::{Database, SqlError};
+use journal::sql::{Database, SqlError, SqlResult};
 use journal::store::{
     Begun, BootId, Findings, FreeSpace, Job, Opened, ServerLink, ServingInstance, TablesAtStart,
-    Usage, WorkQueue, begin_doubts, insert_boot, left_ms, newest_boot,
+    Usage, WorkQueue, begin_doubts, begin_doubts_since, insert_boot, left_ms, newest_boot,
 };
 use journal::{Figures, Journal};
 use parking_lot::Mutex;
@@ -120,10 +120,7 @@ pub(crate) fn begin(
     let Candidate { session, server, entry, used_for } = candidate;
     let (conn, boot): (&dyn Database, _) = (&session, entry.boot);
     let file = MarkFile::at(&config.mark_path);
-    let old_copy = match file.read() {
-        Some(reached) => reached.is_contradicted_by(&session, &server)?,
-        None => true,
-    };
+    let age = DatabaseAge::of(conn, &file, &server)?;
     let left_ms = left_ms(conn)?;
     let before = newest_boot(conn)?;
     let clock_before_ms = match before {
@@ -134,7 +131,7 @@ pub(crate) fn begin(
     // A crash of the server, a failover or a snapshot may lose commits, and the roll with them: no start on a server
     // knows that nothing was forgotten.
     let was_closed = false;
-    let known = start(&session, boot, old_copy, clock)?;
+    let known = start(&session, boot, age, clock)?;
     tell_start(config, conn, &server)?;
     let tables = TablesAtStart::read(conn)?;
     let seen = Arc::new(Mutex::new(LastSeen { boot, known, server }));
@@ -170,13 +167,49 @@ pub(crate) fn begin(
     let journal = Journal::of(Opened {
         queue: WorkQueue::of_a_server(jobs, questions, link),
         figures,
-        found: Findings { old_copy, was_closed, left_ms, begun },
+        found: Findings { old_copy: age != DatabaseAge::Newest, was_closed, left_ms, begun },
         space: FreeSpace::default(),
         tables,
         instance: Some(instance),
         clock,
     });
     Ok(OpenedJournal { journal, writer, reader, alive })
+}
+
+/// The part of its past that a database may have forgotten, by the mark of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DatabaseAge {
+    /// Nothing.
+    Newest,
+    /// All that came after its newest row, if anything did.
+    OldCopy,
+    /// Something after this time (Unix ms), and another process has written to it since.
+    WrittenOn { known_until_ms: i64 },
+}
+
+impl DatabaseAge {
+    fn of(conn: &dyn Database, file: &MarkFile, server: &Server) -> SqlResult<Self> {
+        let Some(mark) = file.read() else { return Ok(Self::OldCopy) };
+        Ok(match mark.compared_with(conn, server)? {
+            Comparison::Agrees => Self::Newest,
+            Comparison::Elsewhere => Self::OldCopy,
+            Comparison::Lacks => mark
+                .known_until_ms(conn)?
+                .map_or(Self::OldCopy, |known_until_ms| Self::WrittenOn { known_until_ms }),
+        })
+    }
+
+    fn begin_doubts(self, conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
+        match self {
+            Self::Newest => return Ok(()),
+            Self::OldCopy => begin_doubts(conn, at_ms)?,
+            Self::WrittenOn { known_until_ms } => begin_doubts_since(conn, at_ms, known_until_ms)?,
+        }
+        warn!(
+            "the database may have forgotten something: what its lanes did since is learnt from the chain"
+        );
+        Ok(())
+    }
 }
 
 /// Says where the journal is, and what to know of it.
@@ -189,17 +222,12 @@ fn tell_start(config: &ServerConfig, conn: &dyn Database, server: &Server) -> Re
     Ok(())
 }
 
-/// Writes down that a process has started, and what an old copy puts in doubt.
-fn start(session: &Session, boot: BootId, old_copy: bool, clock: Clock) -> Result<Known, Lost> {
+/// Writes down that a process has started, and what a database that has forgotten something puts in doubt.
+fn start(session: &Session, boot: BootId, age: DatabaseAge, clock: Clock) -> Result<Known, Lost> {
     let conn: &dyn Database = session;
     let token = Token::random()?;
     session.begin(token);
-    if old_copy {
-        warn!(
-            "the database may have forgotten something: what its lanes did since is learnt from the chain"
-        );
-        begin_doubts(conn, clock.unix_ms())?;
-    }
+    age.begin_doubts(conn, clock.unix_ms())?;
     insert_boot(conn, boot, clock.unix_ms())?;
     match session.commit(token) {
         Committed::Yes(known) => Ok(known),

@@ -14,7 +14,7 @@ use journal::store::Migration;
 use std::time::Duration;
 use tokio_postgres::Config;
 
-/// Longest wait for the answer to a statement.
+/// Longest wait for the answer to a statement that is about all rows of a journal.
 const PATIENCE: Duration = Duration::from_hours(24);
 
 /// From which version to which tables were brought: one and the same where nothing was to be done.
@@ -87,9 +87,17 @@ fn reach(config: &ServerConfig, owner: &Config) -> Result<Session, Lost> {
                 .to_owned(),
         ));
     }
-    session.patience = PATIENCE;
-    session.batch("SET statement_timeout = 0")?;
+    take_time(&mut session)?;
     Ok(session)
+}
+
+/// Has a session take the time that all rows of a journal take, and be idle for as long: its server ends neither a
+/// statement nor the session sooner. The session of a machine that is gone still ends soon.
+pub(crate) fn take_time(session: &mut Session) -> SqlResult<()> {
+    session.patience = PATIENCE;
+    session.batch(
+        "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0",
+    )
 }
 
 /// Returns true if the session may alter the tables.

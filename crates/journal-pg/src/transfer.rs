@@ -1,20 +1,23 @@
 //! The move of a journal from a file to a server, or back: every row of every table, all of it or nothing. The copy
-//! is audited before it counts, and has to hold everything that the original holds; the mark goes along.
+//! is audited before it counts, and has to hold everything that the original holds; the mark goes along. A
+//! journal that is left behind on a server has its lanes in doubt from then on: other machines that share it have marks
+//! of their own, which still fit it.
 
-use crate::lock::HOLD_SOON;
+use crate::lock::{HOLD_SOON, opened_alone};
 use crate::lost::{Lost, apart};
 use crate::mark::{Known, LastSeen, MarkFile, Server};
 use crate::new_tables::tables;
-use crate::session::Session;
-use crate::{ServerConfig, starting};
+use crate::session::{Committed, Session};
+use crate::token::Token;
+use crate::{ServerConfig, starting, steps};
 use config::JournalConfig;
 use host::clock::Clock;
 use journal::sql::{Database, SqlError, SqlResult};
 use journal::store::{
-    self, FileToMove, MovedFile, PlaceForFile, find_place_for_mark, insert_boot, unanswered,
-    unwritable,
+    self, BootId, FileToMove, MovedFile, PlaceForFile, begin_doubts, find_place_for_mark,
+    insert_boot, newest_boot, unanswered, unwritable,
 };
-use journal::{Audit, AuditWatch, OpenError};
+use journal::{Audit, AuditWatch, HistoryHead, OpenError};
 use rusqlite::Connection;
 use rusqlite::types::{ToSql, Value};
 use std::path::Path;
@@ -81,7 +84,8 @@ fn is_there(file: &Connection, config: &ServerConfig) -> SqlResult<bool> {
 fn fill_server(from: &FileToMove, to: ServerAndOwner<'_>, original: &Audit) -> Result<(), Lost> {
     let (file, ServerAndOwner { config, owner }) = (from.connection(), to);
     let role = config.server.get_user().unwrap_or_default();
-    let (made, server) = tables(config, owner, role)?;
+    let (mut made, server) = tables(config, owner, role)?;
+    steps::take_time(&mut made.session)?;
     let (session, boot): (&Session, _) = (&made.session, made.boot);
     let conn: &dyn Database = session;
     conn.defer_references()?;
@@ -91,6 +95,8 @@ fn fill_server(from: &FileToMove, to: ServerAndOwner<'_>, original: &Audit) -> R
     insert_boot(conn, boot, Clock::MACHINE.unix_ms())?;
     conn.flush()?;
     same(original, &store::audit(conn, &[], &mut |_, _| {})?)?;
+    // The look at every reference may fail, and takes long: it is not left to the COMMIT, behind the mark.
+    session.batch("SET CONSTRAINTS ALL IMMEDIATE")?;
     // If somebody starts on the file again, it is taken for an old copy: there are never two journals with marks.
     from.remove_mark().map_err(SqlError::foreign)?;
     let known = made.commit()?;
@@ -138,8 +144,8 @@ fn go_on_numbering(conn: &dyn Database, table: &str) -> SqlResult<()> {
     Ok(())
 }
 
-/// Copies the journal on a server, which no process holds, to a new file, and takes the mark of the one on the server
-/// away. All of it or nothing, as in the other direction.
+/// Copies the journal on a server, which no process holds, to a new file. The one on the server is an old copy from
+/// then on, for every machine, and its mark is taken away. All of it or nothing, as in the other direction.
 pub fn to_file(
     from: &ServerConfig,
     to: &JournalConfig,
@@ -158,17 +164,19 @@ fn fill_file(
     place: PlaceForFile,
     watch: AuditWatch<'_>,
 ) -> Result<(Audit, MovedFile), Lost> {
-    let session = Session::open(&from.server, from, "merchant-signer copy")?;
+    let mut session = opened_alone(from, "merchant-signer copy")?;
     starting::fits(&session, from)?;
     if !session.hold_within(HOLD_SOON)? {
         return Err(Lost::Held);
     }
+    steps::take_time(&mut session)?;
     let (mark, server) = (MarkFile::at(&from.mark_path).read(), Server::of(&session)?);
     let (mark, server) = mark.zip(server).ok_or_else(|| Lost::Unfit(OLD_COPY.to_owned()))?;
     if mark.is_contradicted_by(&session, &server)? {
         return Err(Lost::Unfit(OLD_COPY.to_owned()));
     }
     session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+    let boot = newest_boot(&session)?;
     let original = audited(&session, watch)?;
     // One copy is made at a time, so a part that is there is left of a copy that was cut off.
     let made = place.begin().map_err(|e| Lost::Unfit(e.to_string()))?;
@@ -177,9 +185,37 @@ fn fill_file(
     for table in store::tables(file)? {
         copy_to_file(&session, file, &table)?;
     }
+    session.batch("COMMIT")?;
     same(&original, &store::audit(file, &[], &mut |_, _| {})?)?;
     file.execute_batch("COMMIT").map_err(SqlError::from)?;
+    leave(&session, &Left { head: &original.head, boot })?;
     Ok((original, made))
+}
+
+/// A journal on a server as it was copied.
+struct Left<'a> {
+    head: &'a HistoryHead,
+    /// Its newest start.
+    boot: Option<BootId>,
+}
+
+/// Writes into the journal on the server that it is an old copy from now on. The copy counts by this commit: it proves
+/// that the session still has the journal, and that nobody has used it since it was read. Otherwise a session that the
+/// server ended meanwhile would have let a Signer in, whose charges the copy lacks.
+fn leave(session: &Session, left: &Left<'_>) -> Result<(), Lost> {
+    let conn: &dyn Database = session;
+    let token = Token::random()?;
+    session.begin(token);
+    if store::head(conn)? != *left.head || newest_boot(conn)? != left.boot {
+        session.roll_back();
+        return Err(Lost::Taken);
+    }
+    begin_doubts(conn, Clock::MACHINE.unix_ms())?;
+    match session.commit(token) {
+        Committed::Yes(_) => Ok(()),
+        Committed::No => Err(Lost::Follows),
+        Committed::Unknown(problem) => Err(problem.into()),
+    }
 }
 
 fn copy_to_file(session: &Session, file: &Connection, table: &str) -> SqlResult<()> {

@@ -112,6 +112,8 @@ impl ServerWriter {
 
     fn serve(&mut self, count: Option<usize>, group: &mut Vec<Job>) -> Served {
         if let Err(lost) = self.line.renew().and_then(|()| self.ask()) {
+            // The next process on this machine has to know what the database lacks.
+            self.mark.write();
             say_why(&lost);
             return Served::Unknown;
         }

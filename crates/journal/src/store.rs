@@ -17,6 +17,8 @@ pub use crate::sharing::instances::{InstanceTable, ServingInstance};
 pub use crate::sqlite::files::find_place_for_mark;
 pub use crate::sqlite::migrations::{Migration, OLDEST, STEPS, Steps};
 pub use crate::sqlite::moved_file::{FileToMove, MovedFile, PlaceForFile, columns, tables};
-pub use crate::tables::doubts::{begin as begin_doubts, left_ms};
+pub use crate::tables::doubts::{
+    begin as begin_doubts, begin_since as begin_doubts_since, left_ms,
+};
 pub use crate::tables::networks::contradiction;
 pub use crate::tables::starts::{insert_boot, newest_boot};

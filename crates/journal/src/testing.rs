@@ -9,7 +9,7 @@ use crate::sqlite::files::Files;
 use crate::sqlite::log_start::{self, Belonging};
 use crate::sqlite::{migrations, open};
 use crate::store::Migration;
-use crate::tables::lane_past;
+use crate::tables::{known_lanes, lane_past};
 use crate::{Audit, Journal, JournalError, NotCopied, OpenError, Reading, Sealed};
 use billing::{Item, Signed};
 use rusqlite::Connection;
@@ -98,6 +98,11 @@ pub fn lookups() -> [String; 2] {
 /// The question when everything about a lane was last known.
 pub fn learnt() -> &'static str {
     lane_past::LEARNT
+}
+
+/// The question for all lanes that there ever were.
+pub fn known_lanes() -> &'static str {
+    known_lanes::KNOWN_LANES
 }
 
 /// Takes every step that the journal in a file has not taken.

@@ -11,6 +11,9 @@
 mod away;
 mod differing;
 mod encrypted;
+mod lacking;
+mod left_behind;
+mod long_work;
 mod losing;
 mod migrating;
 mod moving;

@@ -188,6 +188,30 @@ async fn a_server_that_may_lose_commits_is_refused_and_so_is_one_that_only_follo
     journal.close().await;
 }
 
+/// A server whose settings were changed is reached again like one that is new.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_server_that_may_lose_commits_since_a_restart_gets_nothing_more_to_keep() {
+    let own = OwnServer::new();
+    own.start("");
+    let (server, room) = (own.reached(), Room::new());
+    made(&server, &room).close().await;
+    let journal = journal_pg::open(&config(&server, &room), Clock::MACHINE).unwrap();
+    let book = Book::begin(journal, room).await;
+    assert!(book.takes(item(1, 1)).await);
+    own.stop();
+    own.start("-c fsync=off");
+    eventually("it says so", async || {
+        book.journal.ready().is_err_and(|why| why.to_string().contains("fsync is off"))
+    })
+    .await;
+    assert!(book.accept(&[item(2, 1)]).await.is_err());
+    own.stop();
+    own.start("");
+    eventually("it goes on", async || book.accept(&[item(2, 1)]).await.is_ok()).await;
+    assert_eq!(book.next_position().await, FIRST + 2);
+}
+
 /// Something between drops what each session asks for: here a line that says `no` for `on`.
 #[tokio::test]
 #[ignore = "needs the server of ./test --only postgres"]
@@ -197,6 +221,27 @@ async fn a_session_whose_commits_would_not_be_waited_for_is_refused() {
     let line = Line::that_says(&server, ("synchronous_commit = on", "synchronous_commit = no"));
     let told = refused(&line.leads(config(&server, &room), &room));
     let words = "synchronous_commit is off, though `on` was asked for: the server may lose what";
+    assert!(told.contains(words), "{told}");
+}
+
+/// Only a warning tells of a commit that no standby has.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_session_hears_warnings_whatever_its_role_or_its_url_sets() {
+    let (server, room) = (given().unwrap(), Room::new());
+    made(&server, &room).close().await;
+    let mut quiet = config(&server, &room);
+    quiet.server.options(format!("-c search_path={} -c client_min_messages=error", schema(&room)));
+    let journal = journal_pg::open(&quiet, Clock::MACHINE).unwrap();
+    let asked = |conn: &dyn Database| {
+        let sql = "SELECT current_setting('client_min_messages')";
+        conn.query_row(sql, [], |row| row.get::<String>(0))
+    };
+    assert_eq!(journal.read(asked).await.unwrap(), "notice");
+    journal.close().await;
+    let slip = ("client_min_messages = notice", "client_min_messages = error ");
+    let told = refused(&Line::that_says(&server, slip).leads(config(&server, &room), &room));
+    let words = "client_min_messages is error, though `notice` was asked for: the server may lose";
     assert!(told.contains(words), "{told}");
 }
 

@@ -24,7 +24,12 @@ const UNKNOWN_LANES: LaneId = LaneId { chain: PlatformChainId(0), signer: Addres
 /// Writes down that this journal is an old copy that knows nothing of what came after its newest
 /// row. A lane that was in doubt already stays so since then, and so do the lanes that the copy does not know.
 pub fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
-    let known_until_ms = newest_row(conn)?;
+    begin_since(conn, at_ms, newest_row(conn)?)
+}
+
+/// The same of a journal that was written on after something was forgotten: what came after `known_until_ms` (Unix ms)
+/// may be missing.
+pub fn begin_since(conn: &dyn Database, at_ms: i64, known_until_ms: i64) -> SqlResult<()> {
     conn.execute(
         "INSERT INTO restored (at_ms, known_until_ms) VALUES (?1, ?2)",
         [at_ms, known_until_ms],

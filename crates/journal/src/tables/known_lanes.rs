@@ -42,28 +42,30 @@ impl Journal {
     }
 }
 
+/// The question for all of them. A server finds guarded charges by an index that has them alone.
+pub(crate) const KNOWN_LANES: &str =
+    "SELECT chain, signer, sum(open), sum(guarded), sum(doubted) FROM (
+         SELECT chain, signer, 1 AS open, 0 AS guarded, 0 AS doubted
+             FROM batch WHERE state = 'open'
+         UNION ALL SELECT batch.chain, batch.signer, 0, 1, 0
+             FROM claim JOIN batch ON batch.id = claim.batch
+             WHERE claim.live = 1 AND claim.period = '' AND claim.guard_until_s > ?1
+         UNION ALL SELECT chain, signer, 0, 0, 1
+             FROM doubt WHERE chain IN (SELECT id FROM chain)
+         UNION ALL SELECT chain, signer, 0, 0, 0 FROM lane) AS every
+     GROUP BY chain, signer ORDER BY chain, signer";
+
 fn known_lanes(conn: &dyn Database, now_s: i64) -> SqlResult<Vec<KnownLane>> {
-    conn.prepare(
-        "SELECT chain, signer, sum(open), sum(guarded), sum(doubted) FROM (
-             SELECT chain, signer, 1 AS open, 0 AS guarded, 0 AS doubted
-                 FROM batch WHERE state = 'open'
-             UNION ALL SELECT batch.chain, batch.signer, 0, 1, 0
-                 FROM claim JOIN batch ON batch.id = claim.batch
-                 WHERE claim.live = 1 AND claim.period = '' AND claim.guard_until_s > ?1
-             UNION ALL SELECT chain, signer, 0, 0, 1
-                 FROM doubt WHERE chain IN (SELECT id FROM chain)
-             UNION ALL SELECT chain, signer, 0, 0, 0 FROM lane) AS every
-         GROUP BY chain, signer ORDER BY chain, signer",
-    )?
-    .query_map(params![now_s], |row| {
-        let lane = LaneId { chain: PlatformChainId(row.get(0)?), signer: address(row, 1)? };
-        Ok(KnownLane {
-            lane,
-            network: networks::of(conn, lane.chain)?,
-            open: row.get(2)?,
-            guarded: row.get(3)?,
-            in_doubt: row.get::<u64>(4)? > 0,
-        })
-    })?
-    .collect()
+    conn.prepare(KNOWN_LANES)?
+        .query_map(params![now_s], |row| {
+            let lane = LaneId { chain: PlatformChainId(row.get(0)?), signer: address(row, 1)? };
+            Ok(KnownLane {
+                lane,
+                network: networks::of(conn, lane.chain)?,
+                open: row.get(2)?,
+                guarded: row.get(3)?,
+                in_doubt: row.get::<u64>(4)? > 0,
+            })
+        })?
+        .collect()
 }

@@ -32,7 +32,7 @@ async fn what_a_killed_process_left_is_in_the_file_before_anything_is_added() {
     let room = killed(&book);
     let path = config(&room).path;
     let batches = || -> i64 {
-        let alone = rusqlite::Connection::open(format!("file:{}?immutable=1", path.display()));
+        let alone = Connection::open(format!("file:{}?immutable=1", path.display()));
         alone.unwrap().query_row("SELECT count(*) FROM batch", [], |row| row.get(0)).unwrap()
     };
     assert_eq!(batches(), 0, "it is in the log");
