@@ -1,5 +1,6 @@
 //! Final blocks of Ethereum: its sync committees sign them, and are followed from a pinned block on.
 
+use crate::pin::{OldPin, Pinned};
 use crate::progress::{Progress, ProvenFinal};
 use ::node::{Dial, Exchange, NoReply, Target, Undialable, decode};
 use alloy::primitives::B256;
@@ -11,7 +12,7 @@ use config::{BeaconConfig, BeaconNetwork};
 use evm_proofs::block_id::BlockId;
 use host::clock::Clock;
 use serde::de::DeserializeOwned;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -57,6 +58,7 @@ pub(crate) struct Committees {
     clock: Clock,
     tolerance: Duration,
     state: Mutex<State>,
+    old_pin: OnceLock<OldPin>,
 }
 
 #[derive(Debug, Default)]
@@ -87,7 +89,13 @@ impl Committees {
             clock,
             tolerance,
             state: Mutex::default(),
+            old_pin: OnceLock::new(),
         })
+    }
+
+    /// Returns the age of the pinned block, if it was too old at the start.
+    pub(crate) fn old_pin(&self) -> Option<&OldPin> {
+        self.old_pin.get()
     }
 
     /// Returns the host of the beacon node.
@@ -121,8 +129,12 @@ impl Committees {
         let answer: Answer<Bootstrap> = self.ask(question, &path, &[]).await?;
         let begun = LightClient::begin(self.network.clone(), self.checkpoint, &answer);
         let client = begun.map_err(|why| NotProven::Unproven { question, why })?;
-        let FinalBlock { number, .. } = client.newest();
+        let FinalBlock { number, slot, .. } = client.newest();
         info!(block = number, "final blocks are proven from the pinned one on");
+        let time = self.network.time_of(slot);
+        if let Some(old) = time.and_then(|t| OldPin::told(Pinned::FinalBlock, t, self.clock)) {
+            self.old_pin.get_or_init(|| old);
+        }
         Ok(client)
     }
 

@@ -85,7 +85,8 @@ impl Others {
                 By::Committees(Box::new(by.map_err(|problem| UnusableUrl { key, problem })?))
             }
             Some(ProvenBy::Seals(seals)) => {
-                By::Seals(Box::new(Seals::of(Arc::clone(fleet), seals, config.eip155_id)))
+                let seals = Seals::of(Arc::clone(fleet), seals, config.eip155_id, clock);
+                By::Seals(Box::new(seals))
             }
         };
         Ok(Self { witnesses, proof: Some(FinalityProof::of(Arc::clone(fleet), by)) })

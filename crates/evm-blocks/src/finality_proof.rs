@@ -139,11 +139,11 @@ impl FinalityProof {
     /// Returns the proof as people see it: beside the witnesses.
     pub(crate) fn view(&self) -> NodeView {
         let finding = self.finding.lock();
-        let (label, provider) = match &self.by {
-            By::Committees(committees) => {
-                (format!("beacon {}", committees.host()), "sync committees")
+        let (label, provider, old_pin) = match &self.by {
+            By::Committees(by) => {
+                (format!("beacon {}", by.host()), "sync committees", by.old_pin())
             }
-            By::Seals(_) => ("seals of validators".to_owned(), "validators"),
+            By::Seals(by) => ("seals of validators".to_owned(), "validators", by.old_pin()),
         };
         NodeView {
             label,
@@ -151,7 +151,7 @@ impl FinalityProof {
             state: finding.state(),
             head: finding.newest.map(|newest| newest.block.number),
             send_only: false,
-            reproach: None,
+            reproach: old_pin.map(ToString::to_string),
         }
     }
 

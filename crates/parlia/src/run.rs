@@ -8,9 +8,9 @@
 use crate::seal::SealedHeader;
 use crate::unproven::{Obstacle, Unproven};
 use crate::validators::ValidatorList;
-use alloy::primitives::Address;
+use alloy::primitives::{Address, B256};
 use evm_proofs::block_id::BlockId;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The most headers of a run: three epochs of 1,000 blocks, so that a list of which some validators had no seat for an
 /// epoch or two still proves, and two rounds of 21 validators with the longest turns.
@@ -59,22 +59,24 @@ pub enum Standing {
 pub struct Run {
     validators: ValidatorList,
     block: BlockId,
-    /// The header of the block, and the newest one that was read.
-    read: Option<(SealedHeader, BlockId)>,
-    headers: u64,
-    sealers: BTreeSet<Address>,
+    /// The header of the block, once it was read.
+    first: Option<SealedHeader>,
+    /// The hashes of the headers that were read, from the block's own on.
+    hashes: Vec<B256>,
+    /// The validators of the list that sealed one of them, and how many headers come before the first of each.
+    sealers: BTreeMap<Address, usize>,
 }
 
 impl Run {
     /// Begins at a block that this list is to prove. Its own header is read first.
     pub fn begin(block: BlockId, validators: ValidatorList) -> Self {
-        Self { validators, block, read: None, headers: 0, sealers: BTreeSet::new() }
+        let (first, hashes, sealers) = (None, Vec::new(), BTreeMap::new());
+        Self { validators, block, first, hashes, sealers }
     }
 
     /// The number of the header to read next.
     pub fn wanted(&self) -> u64 {
-        let newest = self.read.as_ref().map(|(_, newest)| newest.number.saturating_add(1));
-        newest.unwrap_or(self.block.number)
+        self.block.number.saturating_add(self.headers())
     }
 
     /// Reads the next header. A header that is refused changes nothing.
@@ -83,29 +85,49 @@ impl Run {
     /// [`Obstacle::OtherBlock`] for the first, [`Obstacle::Apart`] for each later one, and [`Obstacle::TooLong`].
     pub fn read(&mut self, header: &SealedHeader) -> Result<Standing, Unproven> {
         let id = header.id();
-        match &mut self.read {
+        match self.hashes.last().copied() {
             None if id != self.block => return Err(Obstacle::OtherBlock(id).into()),
-            Some((_, newest)) if !header.follows(*newest) => return Err(Obstacle::Apart(id).into()),
-            Some(_) if self.headers >= LONGEST_RUN => return Err(Obstacle::TooLong.into()),
-            Some((_, newest)) => *newest = id,
-            first @ None => *first = Some((header.clone(), id)),
+            Some(hash) if !header.follows(BlockId { number: self.newest(), hash }) => {
+                return Err(Obstacle::Apart(id).into());
+            }
+            Some(_) if self.headers() >= LONGEST_RUN => return Err(Obstacle::TooLong.into()),
+            Some(_) => {}
+            None => self.first = Some(header.clone()),
         }
-        self.headers = self.headers.saturating_add(1);
         if self.validators.has(&header.sealer()) {
-            self.sealers.insert(header.sealer());
+            self.sealers.entry(header.sealer()).or_insert(self.hashes.len());
         }
+        self.hashes.push(id.hash);
         Ok(self.standing())
+    }
+
+    /// Forgets this many of the newest headers, but never that of the block itself, so that they are read anew: a node
+    /// may have left the branch that it told.
+    pub fn step_back(&mut self, headers: usize) {
+        let kept = self.hashes.len().saturating_sub(headers).max(1);
+        self.hashes.truncate(kept);
+        self.sealers.retain(|_, before| *before < kept);
     }
 
     /// The state of the run.
     pub fn standing(&self) -> Standing {
         let (sealers, needed) = (self.sealers.len(), self.validators.needed());
-        match &self.read {
-            Some((header, _)) if sealers >= needed => {
+        match &self.first {
+            Some(header) if sealers >= needed => {
                 let (header, by) = (header.clone(), self.validators.clone());
                 Standing::Final(Box::new(FinalBlock { header, by }))
             }
             Some(_) | None => Standing::Short { sealers, needed },
         }
+    }
+
+    /// The number of headers that were read.
+    fn headers(&self) -> u64 {
+        u64::try_from(self.hashes.len()).unwrap_or(u64::MAX)
+    }
+
+    /// The number of the newest of them.
+    fn newest(&self) -> u64 {
+        self.wanted().saturating_sub(1)
     }
 }

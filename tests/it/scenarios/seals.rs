@@ -9,6 +9,7 @@ use crate::world::sealed::Sealed;
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Blocks are made on request, and sealed by 21 validators in turn. The Signer knows two providers.
 async fn town() -> (Town, Vec<Proxy>, Sealed) {
@@ -120,4 +121,25 @@ async fn two_providers_that_collude_decide_nothing_by_a_block_that_they_made_up(
     nodes.iter().for_each(Proxy::heal);
     charged(&town, &signer, &hash).await;
     town.assert_paid(&[1, 1, 0]).await;
+}
+
+/// Honest nodes tell no block above the newest, so that this one alone is heard there, whichever is asked first.
+#[tokio::test]
+async fn a_provider_that_tells_blocks_above_the_newest_keeps_no_billing_open() {
+    let (mut town, nodes, sealed) = town().await;
+    let liar = Proxy::before(&sealed.lies_above().await).await;
+    let urls = [&liar.url, &nodes[0].url, &nodes[1].url].map(String::as_str).join(" ");
+    town.installation = town.installation.env("SIGNER__CHAINS__139__RPC", &urls);
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    // A look every three seconds sees a few new blocks, of the 29 that it takes.
+    for _ in 0..40 {
+        town.anvil.mine(4).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if state(&signer, &hash).await == "charged" {
+            break;
+        }
+    }
+    assert_eq!(state(&signer, &hash).await, "charged", "{}", chain(&signer).await);
+    town.assert_paid(&[1, 0, 0]).await;
 }

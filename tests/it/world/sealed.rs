@@ -64,12 +64,14 @@ impl Sealed {
             headers: Turn::default(),
             hashes: Mutex::default(),
         });
-        let router = Router::new().route("/", post(answer)).with_state(Arc::clone(&shared));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        #[expect(clippy::disallowed_methods, reason = "it lives as long as the test")]
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { shared, url }
+        let url = serve(Router::new().route("/", post(answer)).with_state(Arc::clone(&shared)));
+        Self { url: url.await, shared }
+    }
+
+    /// A node of the same chain that tells a block above the newest one, which no validator sealed. Returns its URL.
+    pub(crate) async fn lies_above(&self) -> String {
+        let shared = Arc::clone(&self.shared);
+        serve(Router::new().route("/", post(answer_above)).with_state(shared)).await
     }
 
     /// From now on only these of the 21 validators seal new blocks.
@@ -79,8 +81,7 @@ impl Sealed {
 
     /// Seals every block that there is.
     pub(crate) async fn seals_all(&self) {
-        let newest: String = self.shared.rpc.call("eth_blockNumber", json!([])).await;
-        self.shared.seal_up_to(u64::from_str_radix(&newest[2..], 16).unwrap()).await;
+        self.shared.seal_all().await;
     }
 
     /// The hash of the first epoch header.
@@ -106,6 +107,25 @@ impl Shared {
             self.hashes.lock().extend([(hash, of_anvil), (of_anvil, hash)]);
             headers.push(sealed);
         }
+    }
+
+    async fn seal_all(&self) {
+        let newest: String = self.rpc.call("eth_blockNumber", json!([])).await;
+        self.seal_up_to(u64::from_str_radix(&newest[2..], 16).unwrap()).await;
+    }
+
+    /// The header on top of the newest one, by somebody who is no validator.
+    async fn above(&self) -> Header {
+        self.seal_all().await;
+        let newest = self.headers.lock().await.last().unwrap().clone();
+        let mut above = Header {
+            parent_hash: newest.hash_slow(),
+            number: newest.number + 1,
+            extra_data: Bytes::from(vec![0; 97]),
+            ..newest
+        };
+        made::seal(&mut above, &made::validators(70..71)[0], CHAIN);
+        above
     }
 
     /// The header in the place of anvil's, on top of the one that was sealed last.
@@ -176,6 +196,30 @@ impl Shared {
     }
 }
 
+/// Serves at a port of its own. Returns the URL.
+async fn serve(router: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    #[expect(clippy::disallowed_methods, reason = "it lives as long as the test")]
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
 async fn answer(State(shared): State<Arc<Shared>>, question: String) -> String {
     shared.told(&question).await
+}
+
+/// The same, but for a block that there is not yet.
+async fn answer_above(State(shared): State<Arc<Shared>>, question: String) -> String {
+    let answer = shared.told(&question).await;
+    let asked: Value = serde_json::from_str(&question).unwrap();
+    let mut told: Value = serde_json::from_str(&answer).unwrap();
+    if asked["method"] != "eth_getBlockByNumber" || !told["result"].is_null() {
+        return answer;
+    }
+    let above = shared.above().await;
+    if asked["params"][0] == format!("{:#x}", above.number) {
+        told["result"] = made::told(&above);
+    }
+    told.to_string()
 }

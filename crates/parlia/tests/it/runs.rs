@@ -186,3 +186,43 @@ fn a_header_of_another_height_is_apart() {
     let apart = Err(Obstacle::Apart(id(&header)).into());
     assert_eq!(run.read(&sealed(&header).unwrap()), apart);
 }
+
+#[test]
+fn a_run_goes_back_to_where_a_node_left_a_branch() {
+    let mut chain = chain();
+    chain.grow(100);
+    let fork = chain.headers[95].number;
+    let mut branch = chain.fork(fork);
+    // The branch that is left holds a block of a validator that the other one lacks so far.
+    branch.append(&branch.seated[20].clone());
+    branch.grow(4);
+    let by = list(&chain.seated);
+    let mut run = Run::begin(id(&chain.headers[1]), by.clone());
+    assert_eq!(read_all(&mut run, &branch.headers[1..]), Ok(short(8)));
+    chain.grow(1);
+    let next = sealed(&chain.headers[101]).unwrap();
+    assert_eq!(run.read(&next), Err(Obstacle::Apart(next.id()).into()));
+    run.step_back(3);
+    assert_eq!((run.wanted(), run.standing()), (fork + 3, short(8)));
+    run.step_back(4);
+    assert_eq!((run.wanted(), run.standing()), (fork - 1, short(6)));
+    // From there on it is the run that it would have been without the branch.
+    chain.grow(140);
+    let again = read_all(&mut run, &chain.from(fork - 1)).unwrap();
+    assert_eq!(again, proven(&chain.headers[1..], &by).unwrap());
+    assert_eq!(final_block(again).id(), id(&chain.headers[1]));
+}
+
+#[test]
+fn a_run_never_goes_back_below_its_own_block() {
+    let mut chain = chain();
+    chain.grow(20);
+    let first = id(&chain.headers[1]);
+    let mut run = Run::begin(first, list(&chain.seated));
+    run.step_back(1);
+    assert_eq!((run.wanted(), run.standing()), (first.number, short(0)));
+    assert_eq!(read_all(&mut run, &chain.headers[1..]), Ok(short(2)));
+    run.step_back(usize::MAX);
+    assert_eq!((run.wanted(), run.standing()), (first.number + 1, short(1)));
+    assert_eq!(read_all(&mut run, &chain.headers[2..]), Ok(short(2)));
+}
