@@ -80,10 +80,12 @@ pub(super) fn nodes_found(nodes: &dyn NodeGroup, witnesses: &[NodeView]) -> Vec<
 
 fn found(what: &'static str, node: &NodeView) -> Finding {
     let use_of_it = if node.send_only { ", only sent to" } else { "" };
-    let said = format!("{}: {}{use_of_it}", node.label, node.state.word());
+    let reproach = node.reproach.as_ref().map(|said| format!("; {said}")).unwrap_or_default();
+    let said = format!("{}: {}{use_of_it}{reproach}", node.label, node.state.word());
     match node.state {
         State::WrongChain => Finding::fault(what, said),
-        State::Unverified | State::Alive => Finding::fine(what, said),
+        State::Unverified | State::Alive if reproach.is_empty() => Finding::fine(what, said),
+        State::Unverified | State::Alive => Finding::warning(what, said),
         State::Silent | State::OutOfSync | State::Busy | State::Quarantined => {
             Finding::warning(what, said)
         }
