@@ -145,8 +145,8 @@ fn rows(conn: &Connection) -> rusqlite::Result<HashMap<(i64, i64), Row>> {
     rows.collect()
 }
 
-/// Writes an entry if it is new, or its text is not what it was: parts of a batch that is split are made of it. What is
-/// planned stays as it was planned: a request that was not heard of may have charged it.
+/// Writes an entry if it is new, or its text is not what it was: parts of a batch that is split are made of it. A
+/// planned entry stays as it was planned: a request that was not heard of may have charged it.
 fn put(conn: &Connection, due: &Due, known: Option<&Row>, now_ms: i64) -> rusqlite::Result<()> {
     if known.is_some_and(|row| row.listed && row.terms == due.terms) {
         return Ok(());
