@@ -27,6 +27,10 @@ fn closed() -> Gate {
     Gate::Closed(ahead(9, 7))
 }
 
+fn waits_for_another() -> Gate {
+    Gate::Closed(Closed::OtherAccountUnreconciled { other: "another".to_owned() })
+}
+
 fn blocks(read: BlocksRead) -> AccountView {
     AccountView::Blocks(Some(read))
 }
@@ -88,6 +92,9 @@ fn pools_are_asked_at_a_start_after_trouble_and_after_a_restore() {
         (Gate::Opening, true, any),
         (closed(), false, any),
         (closed(), true, any),
+        // Shut for what is no matter of the account: one pool that is made up would keep it so.
+        (waits_for_another(), false, PoolsAsked::Undenied),
+        (waits_for_another(), true, any),
     ] {
         let asking = LaneView { gate, in_doubt, ..lane(7, 7, 7) };
         assert_eq!(rule(&asking), Ruling::AskPools(whose));
