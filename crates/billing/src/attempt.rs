@@ -145,6 +145,14 @@ impl<A> Attempts<A> {
     }
 }
 
+impl<A: AsRef<Attempt>> Attempts<A> {
+    /// The billing that was signed last, which bids most; the first attempt where none bills.
+    pub fn newest_billing(&self) -> &A {
+        let bills = |attempt: &&A| (*attempt).as_ref().kind == AttemptKind::Bill;
+        self.iter().rev().find(bills).unwrap_or(&self.first)
+    }
+}
+
 /// The place of an undecided batch in its lane, with every attempt made for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot<A = Attempt> {

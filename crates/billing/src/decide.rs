@@ -308,7 +308,8 @@ fn replaced<A: AsRef<Attempt>>(
     let Again::Replace { after_ms, most, cancel_after_ms } = again else { return None };
     let newest = slot.attempts.newest().as_ref().kind;
     let made = slot.attempts.count();
-    let hopeless = memory.rejection == Some(NodeRejection::Structural)
+    let refused = memory.rejection == Some(NodeRejection::Structural);
+    let hopeless = refused
         || memory.charged_elsewhere
         || cancel_after_ms.is_some_and(|after| memory.since_accepted_ms >= after);
     let doubled = 1_u64.checked_shl(u32::try_from(made).unwrap_or(u32::MAX)).map(|n| n >> 1);
@@ -318,9 +319,12 @@ fn replaced<A: AsRef<Attempt>>(
     if hopeless && newest == AttemptKind::Bill {
         return Some(AttemptKind::Cancel);
     }
-    // A cancel has given up the batch: it is raised without end, up to the ceilings.
-    let may = made < most || newest == AttemptKind::Cancel;
-    (low && may && memory.since_attempt_ms >= patience).then_some(newest)
+    // A cancel has given up the batch: it is raised without end, up to the ceilings. Where nodes refuse its form, its gas
+    // was estimated wrongly, and is estimated anew.
+    let cancels = newest == AttemptKind::Cancel;
+    let helps = low || (refused && cancels);
+    let may = made < most || cancels;
+    (helps && may && memory.since_attempt_ms >= patience).then_some(newest)
 }
 
 impl AsRef<Self> for Attempt {

@@ -279,7 +279,12 @@ impl Watcher {
         let draft = self.lane.chain.redraft(slot, kind).instrument(drafting).await?;
         let (contract, function) = (slot.contract, self.lane.chain.function(slot));
         let (items, cost) = (slot.items.as_slice(), draft.cost());
-        let earlier = Some(slot.attempts.first().get().signed.raw.as_slice());
+        // A process that holds the key apart lets a cancel bid a step above the billing that it is shown.
+        let earlier = match kind {
+            AttemptKind::Bill => slot.attempts.first(),
+            AttemptKind::Cancel => slot.attempts.newest_billing(),
+        };
+        let earlier = Some(earlier.get().signed.raw.as_slice());
         let intent = Intent { kind, contract, function, items, tokens: None, earlier, cost };
         let signing = info_span!(target: SPAN_TARGET, "sign");
         let sealed = draft.seal(slot.position, &intent).instrument(signing).await?;

@@ -139,7 +139,7 @@ fn what_a_node_objects_to_counts_as_well() {
     assert_eq!(step(&bill, NodeRejection::Underpriced), Step::SignAgain(AttemptKind::Bill));
     assert_eq!(step(&bill, NodeRejection::Structural), Step::SignAgain(AttemptKind::Cancel));
     let given_up = [AttemptKind::Bill, AttemptKind::Cancel];
-    assert_eq!(step(&given_up, NodeRejection::Structural), Step::Wait);
+    assert_eq!(step(&given_up, NodeRejection::Structural), Step::SignAgain(AttemptKind::Cancel));
     assert_eq!(step(&given_up, NodeRejection::Underpriced), Step::SignAgain(AttemptKind::Cancel));
     for other in [
         NodeRejection::NonceTaken,
@@ -153,6 +153,14 @@ fn what_a_node_objects_to_counts_as_well() {
     let memory = Memory { rejection: Some(NodeRejection::Structural), ..LATER };
     let step = next_step(&bills(1), Sighting::Absent(FeeStanding::Underpriced), memory, rules);
     assert_eq!(step, Step::OfferAgain, "replacement is off");
+}
+
+#[test]
+fn the_newest_billing_is_the_last_that_bills() {
+    let [bill, cancel] = [AttemptKind::Bill, AttemptKind::Cancel];
+    for (kinds, seq) in [(&[bill][..], 0), (&[bill, bill, cancel, cancel], 1), (&[cancel], 0)] {
+        assert_eq!(slot(kinds).attempts.newest_billing().seq, seq, "{kinds:?}");
+    }
 }
 
 #[test]

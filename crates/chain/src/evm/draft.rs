@@ -26,8 +26,7 @@ pub(super) struct EvmDraft {
     pub(super) calldata: Bytes,
     pub(super) gas_limit: u64,
     pub(super) bid: Bid,
-    /// The amount that another chain may charge on top for the transaction's data, wei; 0 for a replacement, where
-    /// it was counted before.
+    /// The amount that another chain may charge on top for the transaction's data, wei.
     pub(super) surcharge: U256,
     /// The money that is set aside for it; none for a replacement, whose place has its money.
     pub(super) reserved: Option<Reserved>,

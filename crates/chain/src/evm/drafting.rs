@@ -12,10 +12,12 @@ use super::simulation::Simulation;
 use super::spending::Spending;
 use super::wire::Wire;
 use crate::{CallFault, ChainError, Estimate, Payer, check_length};
+use ::node::reached_by;
 use alloy::primitives::{Address, Bytes, TxKind, U256};
 use billing::{Attempt, AttemptKind, Charge, Slot};
 use contract::Profile;
 use evm_node::{self as node, Call};
+use futures_util::future::join_all;
 use std::sync::Arc;
 
 /// The most calldata that fits in a transaction that nodes take, bytes, with 1 KiB left for the rest
@@ -116,7 +118,9 @@ impl Drafting {
         let before = self.spending.outstanding(head.nonces.mined, slot.position);
         let balance = head.balance(self.access.needed());
         affordable(cost, before, balance, Payer::of(&account.facts))?;
-        self.draft(call, gas_limit, bid)
+        // The sum of the day has what the chain takes beside gas, and compares this attempt with it.
+        let surcharge = self.spending.surcharge(call.calldata.len());
+        Ok(EvmDraft { surcharge, ..self.draft(call, gas_limit, bid)? })
     }
 
     fn draft(&self, call: EvmCall, gas_limit: u64, bid: Bid) -> Result<EvmDraft, ChainError> {
@@ -136,17 +140,29 @@ impl Drafting {
     }
 
     /// Returns the gas limit of a transfer of nothing to oneself. More than 21,000 where the fee for another
-    /// chain is paid in gas (Arbitrum), and where the account has code (EIP-7702).
+    /// chain is paid in gas (Arbitrum), and where the account has code (EIP-7702). As many nodes tell it as have to
+    /// agree: too little would be taken by no node, and too much is not allowed.
     async fn gas_for_nothing(&self, head: &EvmHead, me: Address) -> Result<u64, ChainError> {
         let rules = self.access.gas_rules(head.block_gas);
-        let call = Call { from: me, to: me, data: &[], gas: rules.most };
-        let view = self.head.view_at(head).await?;
-        let estimated = node::estimate_gas(view.rpc, &view.block, call).await;
-        let used = match estimated.map_err(ChainError::from) {
-            Ok(used) => used,
+        let views = self.head.views_at(head).await?;
+        let asked = views.iter().map(async |(_, view)| {
+            let call = Call { from: me, to: me, data: &[], gas: rules.most };
+            node::estimate_gas(view.rpc, &view.block, call).await.map_err(ChainError::from)
+        });
+        let (mut told, mut unheard) = (Vec::new(), None);
+        for answer in join_all(asked).await {
+            match answer {
+                Ok(used) => told.push(used),
+                Err(ChainError::Node { .. }) => {}
+                Err(error) => unheard = unheard.or(Some(error)),
+            }
+        }
+        let agreed = reached_by(told.iter().copied(), self.access.needed());
+        let used = match (agreed.or_else(|| told.into_iter().max()), unheard) {
+            (Some(used), _) => used,
             // It can be estimated nowhere where it cannot be sent; 21,000 is the rule of Ethereum.
-            Err(ChainError::Node { .. }) => TRANSFER_GAS,
-            Err(error) => return Err(error),
+            (None, None) => TRANSFER_GAS,
+            (None, Some(error)) => return Err(error),
         };
         if used <= TRANSFER_GAS {
             return Ok(TRANSFER_GAS);
