@@ -22,6 +22,9 @@ REFUSED = {
     "a path out of the folder": {"config": {"items": [{"key": "a", "path": "../a"}]}},
     "an absolute path": {"keys": {"items": [{"key": "a", "path": "/a"}]}},
     "a number in the environment": {"environment": {"SIGNER__LOG__FORMAT": 1}},
+    "two places for backups": {"backups": {"size": "10Gi", "existingClaim": "a"}},
+    "backups of a journal on a server": {"journal": {"onServer": True}, "backups": {"size": "10Gi"}},
+    "metadata without its port": {"networkPolicy": {"metadata": [{"cidr": "169.254.169.254/32"}]}},
 }
 
 
@@ -57,10 +60,26 @@ def main(path):
             "serviceAccount": {"name": "signer", "mountToken": True},
             "networkPolicy": {"ports": [443, 5432], "except": []},
         })
-        assert two["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1
+        # A standby is never ready: no budget, no order and no rolling update may wait for it.
+        assert "PodDisruptionBudget" not in two
+        told = two["StatefulSet"]["spec"]
+        assert (told["podManagementPolicy"], told["updateStrategy"]) == ("Parallel", {"type": "OnDelete"}), told
+        assert len(told["volumeClaimTemplates"]) == 1, told
         pod = two["StatefulSet"]["spec"]["template"]["spec"]
         assert pod["containers"][0]["image"].endswith("@sha256:" + "a" * 64), pod
         assert len(pod["volumes"][0]["projected"]["sources"]) == 1, pod
+        for backups in {"size": "20Gi", "storageClass": "other"}, {"existingClaim": "second"}:
+            told = rendered(chart, {"backups": backups})["StatefulSet"]["spec"]
+            pod = told["template"]["spec"]
+            signer = pod["containers"][0]
+            claims = [one["metadata"]["name"] for one in told["volumeClaimTemplates"]]
+            volumes = [one["name"] for one in pod["volumes"]]
+            assert {one["name"] for one in signer["volumeMounts"]} == {*claims, *volumes}, told
+            assert sorted(claims + volumes) == ["backups", "config", "journal"], told
+            assert {"name": "SIGNER__JOURNAL__BACKUP_DIR", "value": "/backups"} in signer["env"], signer
+        policy = {"metadata": [{"cidr": "169.254.169.254/32", "port": 80}]}
+        egress = rendered(chart, {"networkPolicy": policy})["NetworkPolicy"]["spec"]["egress"]
+        assert egress[-1] == {"to": [{"ipBlock": {"cidr": "169.254.169.254/32"}}], "ports": [{"port": 80}]}, egress
         assert "NetworkPolicy" not in rendered(chart, {"networkPolicy": {"enabled": False}})
 
         for name, values in REFUSED.items():

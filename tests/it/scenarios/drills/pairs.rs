@@ -24,6 +24,11 @@ fn rings(serves: [u8; 2], second_fit: u8, alert: &str) -> bool {
         series(told("b"), second_fit),
     ];
     input.extend((0..2).filter(|by| serves[*by] == 1).flat_map(|_| [serving(0), serving(1)]));
+    fires(&input, alert)
+}
+
+/// Whether an alert fires a quarter of an hour after these series began.
+fn fires(input: &[Value], alert: &str) -> bool {
     let fires = format!("ALERTS{{alertname=\"{alert}\",alertstate=\"firing\"}}");
     let test = json!({
         "rule_files": [RULES],
@@ -50,5 +55,37 @@ fn a_pair_of_which_nobody_serves_or_whose_standby_is_of_no_use_is_rung_for() {
         let rung =
             (rings(serves, fit, "SignerNobodyServes"), rings(serves, fit, "SignerStandbyUnfit"));
         assert_eq!(rung, (nobody, unfit), "{serves:?}, {fit}");
+    }
+}
+
+/// Whether anybody is rung, a page for nobody who serves, after twenty minutes in which a standby tells these values of
+/// `signer_could_take_over` and of how long the one that serves has said nothing; the other may be scraped, and serve.
+fn standby_rings(could: u8, silent: &str, other: bool) -> bool {
+    let series = |name: &str, labels: &str, values: &str| json!({"series": format!("signer_{name}{{{labels}}}"), "values": values});
+    let [other_one, standby] = ["a", "b"].map(|name| format!("job=\"signer\",instance=\"{name}\""));
+    let serving = format!("{standby},instance_name=\"a\",state=\"serves\"");
+    let mut input = vec![
+        series("serves", &standby, "0x20"),
+        series("could_take_over", &standby, &format!("{could}x20")),
+        series("instance_silent_seconds", &serving, silent),
+    ];
+    input.extend(other.then(|| series("serves", &other_one, "1x20")));
+    fires(&input, "SignerNobodyServes")
+}
+
+#[test]
+fn a_standby_that_has_lost_the_database_as_well_is_no_witness_of_who_serves() {
+    // Told anew at each scrape, or as it was read last.
+    let (fresh, stale) = ("0.2+0.01x20", "0.2x20");
+    for (could, silent, other, rung) in [
+        (0, stale, false, true),
+        // It is cut off alone.
+        (0, stale, true, false),
+        // It could bill nothing, and reads the roll.
+        (0, fresh, false, false),
+        (1, fresh, false, false),
+        (1, stale, false, false),
+    ] {
+        assert_eq!(standby_rings(could, silent, other), rung, "{could}, {silent}, {other}");
     }
 }

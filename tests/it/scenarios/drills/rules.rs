@@ -12,9 +12,10 @@ const LENGTH: usize = 200;
 const NOW: &str = "0+60";
 
 /// What a Signer tells that is well: a series, and how it begins and goes on.
-const WELL: [(&str, &str); 47] = [
+const WELL: [(&str, &str); 48] = [
     ("up{}", "1"),
     ("signer_build_info{}", "1"),
+    ("signer_start_timestamp_seconds{}", "0"),
     ("signer_ready{chain=\"1\"}", "1"),
     ("signer_node_up{chain=\"1\",node=\"a\"}", "1"),
     ("signer_node_up{chain=\"1\",node=\"b\"}", "1"),
@@ -216,6 +217,32 @@ fn every_rule_rings_for_the_signer_that_is_ill_and_for_no_other() {
     let named = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: "));
     let played = ILL.map(|(alert, _)| alert).into_iter().chain(["SignerIdle"]);
     assert_eq!(named.collect::<std::collections::BTreeSet<_>>(), played.collect());
+}
+
+#[test]
+fn what_ended_before_the_first_scrape_of_a_process_is_rung_for_until_it_is_old() {
+    let counters = [
+        ("SignerReverted", "signer_batches_ended_total{chain=\"1\",state=\"reverted\"}"),
+        (
+            "SignerOutcomeUnclear",
+            "signer_charges_total{chain=\"1\",reason=\"none\",state=\"unproven\"}",
+        ),
+    ];
+    let mut tests = vec![];
+    for (alert, counter) in counters {
+        // A process that began at 180 minutes, where there was none, or one that had counted as much.
+        for before in ["_x179", "1x179"] {
+            let began = [
+                (counter, format!("{before} 1x20")),
+                ("signer_start_timestamp_seconds{}", "0x179 10800x20".to_owned()),
+            ];
+            let began = began.each_ref().map(|(series, values)| (*series, values.as_str()));
+            tests.push(played(&began, &rung(alert)));
+        }
+        let none = json!({"expr": format!("ALERTS{{alertname=\"{alert}\"}}"), "eval_time": "190m", "exp_samples": []});
+        tests.push(played(&[(counter, "1")], &none));
+    }
+    assert_plays(&tests, "1m");
 }
 
 /// Ten days of a chain that was billed on every so many hours, until the end of the eighth.
