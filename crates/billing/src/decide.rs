@@ -319,8 +319,8 @@ fn replaced<A: AsRef<Attempt>>(
     if hopeless && newest == AttemptKind::Bill {
         return Some(AttemptKind::Cancel);
     }
-    // A cancel has given up the batch: it is raised without end, up to the ceilings. Where nodes refuse its form, its gas
-    // was estimated wrongly, and is estimated anew.
+    // A cancel has given up the batch: it is raised without end, up to the ceilings. Its gas was estimated wrongly if nodes
+    // refuse its form, and is estimated anew.
     let cancels = newest == AttemptKind::Cancel;
     let helps = low || (refused && cancels);
     let may = made < most || cancels;

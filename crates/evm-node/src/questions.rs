@@ -209,11 +209,11 @@ pub struct Tips {
     pub low: u128,
 }
 
-/// Reads the tips of others; none where the node knows no history or nobody tipped.
+/// Reads the tips of others; none where the node knows no history, or tells one in a form of its own, or nobody tipped.
 pub async fn tips(rpc: EvmAsker<'_>) -> Result<Option<Tips>, AskError> {
     let asked = json!([quantity(FEE_HISTORY_BLOCKS), "latest", [20, 50]]);
     let history: FeeHistory = match rpc.ask("eth_feeHistory", asked).await {
-        Err(AskError { fault: Fault::Node(_), .. }) => return Ok(None),
+        Err(AskError { fault: Fault::Node(_) | Fault::Garbled, .. }) => return Ok(None),
         answered => answered?,
     };
     let rewards = history.reward.unwrap_or_default();

@@ -18,6 +18,18 @@ async fn ganache_is_billed_on_as_it_comes() {
     the_main_job("ganache").await;
 }
 
+/// A make of node has told a history of tips with gaps.
+#[tokio::test]
+async fn tips_that_cannot_be_read_keep_nobody_from_billing() {
+    let town = Town::found().await;
+    let odd = Act::Rewrite(|history| *history = json!({"gasUsedRatio": [null], "reward": [[]]}));
+    town.proxy.fault("eth_feeHistory", odd);
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
 /// Good subscribers and bad ones, repeats, a kill, and the audit of what is left.
 async fn the_main_job(make: &str) {
     let town = Town::on_make(make, Founding { people: 7, ..Founding::default() }).await;
