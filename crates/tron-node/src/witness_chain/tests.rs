@@ -215,7 +215,9 @@ fn no_claim_takes_the_key_of_a_witness_that_is_pinned() {
         signed_by(&[1, 2, 3, 4, 5, 1, 2, 3, 4, 5], |maker| if maker == 1 { 9 } else { maker });
     for (witnesses, claims) in [(WitnessChain::beginning_with(pinned), 0), (learnt, 1)] {
         let mut scan = witnesses.scan(FIRST).unwrap();
-        headers.iter().for_each(|header| scan.read(header).unwrap());
+        for header in &headers {
+            scan.read(header).unwrap();
+        }
         assert!(scan.is_confirmed());
         assert_eq!(scan.claims().len(), claims);
     }
