@@ -75,31 +75,6 @@ impl Gate {
         }
     }
 
-    /// Returns true if the gate is at its beginning, or was found open and is shut for what is no matter of the account:
-    /// nothing that the account did is in question.
-    fn tells_nothing_of_the_account(&self) -> bool {
-        match self {
-            Self::Opening => true,
-            Self::Open => false,
-            Self::Closed(why) => match why {
-                Closed::Halted(_)
-                | Closed::OtherAccountUnreconciled { .. }
-                | Closed::OtherAccountUnseen { .. } => true,
-                Closed::Ahead { .. }
-                | Closed::OpenBatchesFirst
-                | Closed::InPools { .. }
-                | Closed::Reading { .. }
-                | Closed::KeyElsewhere { .. }
-                | Closed::Opaque(_)
-                | Closed::UsedUp { .. }
-                | Closed::UnnamedTaker { .. }
-                | Closed::NotFinal { .. }
-                | Closed::OnlyFollows { .. }
-                | Closed::UsedLater => false,
-            },
-        }
-    }
-
     /// Returns true if those who were told of `before` should be told of this gate. Progress is no news.
     pub fn is_news_after(&self, before: &Self) -> bool {
         match (before, self) {
@@ -259,7 +234,9 @@ fn by_nonces(lane: &LaneView, nonces: NonceView) -> Ruling {
 fn by_pools(lane: &LaneView) -> Ruling {
     let asked = match &lane.gate {
         Gate::Open if !lane.in_doubt => None,
-        gate if !lane.in_doubt && gate.tells_nothing_of_the_account() => Some(PoolsAsked::Undenied),
+        Gate::Opening if !lane.in_doubt => Some(PoolsAsked::Undenied),
+        // Shut for what is no matter of the account: nothing that it did is in question.
+        Gate::Closed(_) if !lane.in_doubt && lane.gate.knows_all() => Some(PoolsAsked::Undenied),
         Gate::Open | Gate::Opening | Gate::Closed(_) => Some(PoolsAsked::Any),
     };
     match &lane.pools {

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Longer than a test takes: nobody is ended for being silent.
 const NEVER: Duration = Duration::from_mins(10);
 
-/// What the owner's server lacks once another one has its place: the newest batch, and all that tells of it.
+/// Takes the newest batch, and all that tells of it, out of the owner's server, as if another one had its place.
 const FORGET: &str = "BEGIN; SET CONSTRAINTS ALL DEFERRED;
     DELETE FROM claim WHERE batch = (SELECT max(id) FROM batch);
     DELETE FROM tx WHERE batch = (SELECT max(id) FROM batch);

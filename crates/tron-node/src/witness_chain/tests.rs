@@ -205,7 +205,7 @@ fn an_old_block_is_not_forgotten_by_the_scan_that_confirms_it() {
     assert_eq!((witnesses.confirmed.len(), witnesses.at(FIRST)), (KEPT, Some(chain[0].id())));
 }
 
-/// Whoever shows true headers under other signatures, at as many providers as have to agree, would have the keys of
+/// True headers under other signatures, shown by as many providers as have to agree, would take over the keys of
 /// the list one after another.
 #[test]
 fn no_claim_takes_the_key_of_a_witness_that_is_pinned() {

@@ -27,7 +27,7 @@ fn rings(serves: [u8; 2], second_fit: u8, alert: &str) -> bool {
     fires(&input, alert)
 }
 
-/// Whether an alert fires a quarter of an hour after these series began.
+/// Returns true if an alert fires a quarter of an hour after these series began.
 fn fires(input: &[Value], alert: &str) -> bool {
     let fires = format!("ALERTS{{alertname=\"{alert}\",alertstate=\"firing\"}}");
     let test = json!({
@@ -58,7 +58,7 @@ fn a_pair_of_which_nobody_serves_or_whose_standby_is_of_no_use_is_rung_for() {
     }
 }
 
-/// Whether anybody is rung, a page for nobody who serves, after twenty minutes in which a standby tells these values of
+/// Returns true if a page for nobody who serves rings after twenty minutes in which a standby tells these values of
 /// `signer_could_take_over` and of how long the one that serves has said nothing; the other may be scraped, and serve.
 fn standby_rings(could: u8, silent: &str, other: bool) -> bool {
     let series = |name: &str, labels: &str, values: &str| json!({"series": format!("signer_{name}{{{labels}}}"), "values": values});

@@ -1,4 +1,4 @@
-//! Whatever was heard or lost, and whatever the clock was, everybody who is listed is posted again some day.
+//! Each listed subscription is posted again some day, after all that may be heard or lost, by a right clock or a wrong one.
 
 use super::*;
 
