@@ -33,6 +33,7 @@ const MAKES = {
     const ganache = require('ganache');
     const server = ganache.server({ chain: { chainId: CHAIN_ID }, logging: { quiet: true } });
     await server.listen(0, '127.0.0.1');
+    knowWhatWasSent(server.provider);
     const ask = (method, params) => server.provider.request({ method, params });
     return {
       port: server.address().port,
@@ -46,6 +47,27 @@ const MAKES = {
     };
   },
 };
+
+/**
+ * Ganache mines a transaction twice, in two blocks, that comes again while its first copy is executed or written; no chain
+ * allows that. The copy is answered as nodes answer it.
+ */
+function knowWhatWasSent(provider) {
+  const execute = provider._requestRaw.bind(provider);
+  const sent = new Set();
+  provider._requestRaw = async (question) => {
+    if (question.method !== 'eth_sendRawTransaction') return execute(question);
+    const [raw] = question.params;
+    if (sent.has(raw)) throw Object.assign(new Error('already known'), { code: -32000 });
+    sent.add(raw);
+    const forget = (refusal) => {
+      sent.delete(raw);
+      throw refusal;
+    };
+    const { value } = await execute(question).catch(forget);
+    return { value: value.catch(forget) };
+  };
+}
 
 const chain = await MAKES[process.argv[2]]();
 const lent = new Set();

@@ -10,12 +10,19 @@ use serde_json::{Value, json};
 
 #[tokio::test]
 async fn hardhat_is_billed_on_as_it_comes() {
-    the_main_job("hardhat").await;
+    the_main_job(&Town::on_make("hardhat", founding("")).await).await;
 }
 
+/// With the times that docs/nodes.md has for this make.
 #[tokio::test]
 async fn ganache_is_billed_on_as_it_comes() {
-    the_main_job("ganache").await;
+    let town = Town::on_make("ganache", founding("rpc_timeout = \"8s\"")).await;
+    town.installation.edit("[http]", "[http]\nrequest_deadline = \"30s\"");
+    the_main_job(&town).await;
+}
+
+fn founding(chain_keys: &str) -> Founding {
+    Founding { people: 7, chain_keys: chain_keys.to_owned(), ..Founding::default() }
 }
 
 /// A make of node has told a history of tips with gaps.
@@ -31,15 +38,14 @@ async fn tips_that_cannot_be_read_keep_nobody_from_billing() {
 }
 
 /// Good subscribers and bad ones, repeats, a kill, and the audit of what is left.
-async fn the_main_job(make: &str) {
-    let town = Town::on_make(make, Founding { people: 7, ..Founding::default() }).await;
+async fn the_main_job(town: &Town) {
     let check = town.installation.run(&["check"]).await;
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
     let signer = town.signer().await;
     signer.ready().await;
     let good = signer.scheduler.insist(&json!(town.entries([0, 1]))).await.tx_hash();
     assert_eq!(signer.scheduler.insist(&json!(town.entries([1, 0]))).await.tx_hash(), good);
-    let some = told_apart(&town, &signer).await;
+    let some = told_apart(town, &signer).await;
     let killed = signer.scheduler.insist(&json!(town.entries([5]))).await.tx_hash();
     signer.kill();
     let signer = town.signer().await;
