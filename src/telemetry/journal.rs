@@ -39,7 +39,7 @@ fn tell_backups(scrape: &mut Scrape, figures: &Figures) {
     let every_ms = figures.backup_every_ms.load(Ordering::Relaxed);
     let newest_ms = figures.backed_up_ms.load(Ordering::Relaxed);
     let told = |ms: i64| (every_ms > 0).then_some(([], ms.div_euclid(1000))).into_iter().collect();
-    let help = "When the newest backup of the journal was begun; the start where there is none";
+    let help = "When the newest backup of the journal was begun; the journal's first row where there is none";
     scrape.gauges(("backup_timestamp_seconds", help), told(newest_ms));
     let help = "How often a backup is to be made (journal.backup_every)";
     scrape.gauges(("backup_every_seconds", help), told(every_ms));

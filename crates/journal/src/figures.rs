@@ -27,8 +27,8 @@ pub struct Figures {
     pub commit_seconds: Histogram,
     /// The last row of the history when it was last told.
     pub head: Mutex<Option<HistoryHead>>,
-    /// When the newest backup in `journal.backup_dir` was begun, Unix ms; the start where there is none, 0 where none
-    /// is to be made.
+    /// When the newest backup in `journal.backup_dir` was begun, Unix ms; the first row of the journal where there is
+    /// none, the start until the directory was read, 0 where none is to be made.
     pub backed_up_ms: AtomicI64,
     /// Time from the newest backup to the next one, ms; 0 if none is to be made.
     pub backup_every_ms: AtomicI64,

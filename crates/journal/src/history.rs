@@ -59,6 +59,13 @@ pub(crate) fn append_to(
     conn.prepare_cached(insert)?.queue(params![seq, at_ms, event, row.body, digest])
 }
 
+/// Returns the time of the first row, Unix ms; none in an empty journal.
+pub(crate) fn begun_ms(conn: &dyn Database) -> SqlResult<Option<i64>> {
+    conn.prepare_cached("SELECT at_ms FROM history WHERE seq = 1")?
+        .query_row([], |row| row.get(0))
+        .optional()
+}
+
 /// Returns the first row that was written at this time (Unix ms) or later, as far as halving finds it where a clock
 /// went back; the row behind the last if there is none.
 pub(crate) fn first_since(conn: &dyn Database, at_ms: i64) -> SqlResult<u64> {

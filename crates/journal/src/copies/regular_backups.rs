@@ -6,6 +6,7 @@ use crate::copies::backup_directory::{listed, made_ms, name, newest_ms};
 use crate::copies::not_copied::{NotCopied, at, remove, remove_all};
 use crate::figures::Figures;
 use crate::job::Job;
+use crate::sql::{Database, SqlResult};
 use crate::sqlite::files::Files;
 use crate::sqlite::open;
 use crate::{Journal, history};
@@ -35,13 +36,13 @@ pub struct RegularBackups {
 }
 
 impl RegularBackups {
-    /// Makes backups of a journal as planned until told to finish.
+    /// Makes backups of a journal as planned until told to finish. The directory is used by the thread alone: one that
+    /// hangs holds up no start.
     pub fn begin(journal: &Journal, plan: BackupPlan) -> io::Result<Self> {
         let (stop, stopping) = sync_channel(1);
         let (tell, ended) = oneshot::channel();
         let (journal, figures) = (journal.clone(), Arc::clone(&journal.figures));
-        let newest_ms = newest_ms(&plan.directory).unwrap_or_else(|| journal.now_ms());
-        figures.backed_up_ms.store(newest_ms, Ordering::Relaxed);
+        figures.backed_up_ms.store(journal.now_ms(), Ordering::Relaxed);
         let every_ms = i64::try_from(plan.every.as_millis()).unwrap_or(i64::MAX);
         figures.backup_every_ms.store(every_ms, Ordering::Relaxed);
         let keeper = BackupThread { journal, plan, figures, stopping, told: BTreeSet::new() };
@@ -74,6 +75,9 @@ struct BackupThread {
 
 impl BackupThread {
     fn run(mut self) {
+        if let Some(since_ms) = newest_ms(&self.plan.directory).or_else(|| self.journal_begun_ms()) {
+            self.figures.backed_up_ms.store(since_ms, Ordering::Relaxed);
+        }
         let mut wait = self.due();
         while !self.is_stopped_within(wait) {
             let begun_ms = self.journal.now_ms();
@@ -147,11 +151,26 @@ impl BackupThread {
             return false;
         };
         let Ok(head) = head else { return false };
+        self.looked_up(move |conn| history::holds(conn, &head)) == Some(true)
+    }
+
+    /// The time of the first row of the journal, Unix ms: since then nothing of it is in a backup, if there is none.
+    fn journal_begun_ms(&self) -> Option<i64> {
+        self.looked_up(history::begun_ms).flatten()
+    }
+
+    fn looked_up<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&dyn Database) -> SqlResult<T> + Send + 'static,
+    ) -> Option<T> {
         let (tell, told) = oneshot::channel();
         let look = Job::Read(Box::new(move |conn| {
-            let held = history::holds(conn, &head);
-            Box::new(move || drop(tell.send(held)))
+            let found = look(conn);
+            Box::new(move || drop(tell.send(found)))
         }));
-        self.journal.queue.put_blocking(look) && matches!(told.blocking_recv(), Ok(Ok(true)))
+        if !self.journal.queue.put_blocking(look) {
+            return None;
+        }
+        told.blocking_recv().ok()?.ok()
     }
 }

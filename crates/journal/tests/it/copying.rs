@@ -296,6 +296,25 @@ async fn the_newest_backups_are_kept_and_whatever_the_journal_does_not_know() {
     assert_eq!(names.len(), 4, "{names:?}");
 }
 
+/// No start makes what was never backed up look young.
+#[tokio::test]
+async fn without_a_backup_the_age_is_that_of_the_first_row() {
+    let book = Book::in_a_file().await;
+    assert!(book.accept(&items(0, 1)).await.is_ok());
+    let first = |conn: &dyn Database| {
+        let mut first = conn.prepare_cached("SELECT at_ms FROM history WHERE seq = 1")?;
+        first.query_row([], |row| row.get::<i64>(0))
+    };
+    let begun_ms = book.journal.read(first).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let gone = book.room.path().join("gone");
+    let backups = RegularBackups::begin(&book.journal, plan(&gone, 1)).unwrap();
+    while book.journal.figures().backed_up_ms.load(Ordering::Relaxed) != begun_ms {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    backups.finish().await;
+}
+
 /// A start does not begin anew to count, and a directory that is gone is told by the age of what was in it.
 #[tokio::test]
 async fn the_next_backup_is_due_after_the_newest_one_that_is_there() {
@@ -308,8 +327,10 @@ async fn the_next_backup_is_due_after_the_newest_one_that_is_there() {
     let hourly = BackupPlan { every: Duration::from_hours(1), ..plan(second.path(), 2) };
     let backups = RegularBackups::begin(&book.journal, hourly.clone()).unwrap();
     let figures = book.journal.figures();
-    assert_eq!(figures.backed_up_ms.load(Ordering::Relaxed), ago.as_millisecond());
     assert_eq!(figures.backup_every_ms.load(Ordering::Relaxed), 3_600_000);
+    while figures.backed_up_ms.load(Ordering::Relaxed) != ago.as_millisecond() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     backups.finish().await;
     assert_eq!(names(second.path()), [name]);
     let due = BackupPlan { every: Duration::from_mins(9), ..hourly };
