@@ -75,7 +75,8 @@ struct BackupThread {
 
 impl BackupThread {
     fn run(mut self) {
-        if let Some(since_ms) = newest_ms(&self.plan.directory).or_else(|| self.journal_begun_ms()) {
+        if let Some(since_ms) = newest_ms(&self.plan.directory).or_else(|| self.journal_begun_ms())
+        {
             self.figures.backed_up_ms.store(since_ms, Ordering::Relaxed);
         }
         let mut wait = self.due();

@@ -7,6 +7,7 @@ use crate::sqlite::files::Files;
 use crate::sqlite::log_start::{self, Belonging};
 use crate::sqlite::migrations;
 use rusqlite::Connection;
+use tracing::info;
 
 /// Returns the fault of the journal in `files`, of the version of this program or an older one, which `conn` reads;
 /// none if there is no fault. If file and log prove that they belong together, nothing else is looked at, which
@@ -17,12 +18,25 @@ pub(crate) fn fault(files: &Files, conn: &Connection, found: i64) -> SqlResult<O
     let told = alone.and_then(|alone| log_start::belonging(&alone, conn).ok());
     match told.unwrap_or(Belonging::Unsaid) {
         Belonging::Proven => Ok(None),
-        Belonging::Unsaid => looked_at(conn),
-        Belonging::Doubtful => match looked_at(conn)? {
-            None if found == migrations::newest(migrations::STEPS) => audited(conn),
-            fault => Ok(fault),
-        },
+        Belonging::Unsaid => {
+            tell(files);
+            looked_at(conn)
+        }
+        Belonging::Doubtful => {
+            tell(files);
+            match looked_at(conn)? {
+                None if found == migrations::newest(migrations::STEPS) => audited(conn),
+                fault => Ok(fault),
+            }
+        }
     }
+}
+
+/// Says why a start takes its time.
+fn tell(files: &Files) {
+    let journal = files.path().display();
+    let bytes = std::fs::metadata(files.path()).map(|file| file.len()).ok();
+    info!(%journal, bytes, "the last process did not close the journal: all of it is read before it is used");
 }
 
 fn audited(conn: &Connection) -> SqlResult<Option<String>> {
