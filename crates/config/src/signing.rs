@@ -230,7 +230,8 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-#[cfg(test)]
+// The configuration below names a journal on a server.
+#[cfg(all(test, feature = "postgres"))]
 mod tests {
     use super::*;
     use crate::Config;

@@ -8,7 +8,6 @@ fn with(lines: &str) -> String {
 }
 
 const FILE: &str = "path = \"data/local.sqlite\"";
-const MARK: &str = "mark_path = '/var/lib/signer/journal.mark'";
 
 #[test]
 fn a_journal_is_a_file_unless_a_server_is_named() {
@@ -22,6 +21,7 @@ fn a_journal_is_a_file_unless_a_server_is_named() {
 mod on_a_server {
     use super::*;
 
+    const MARK: &str = "mark_path = '/var/lib/signer/journal.mark'";
     const URL: &str = "url = 'postgresql://signer:hunter2@db.example:5433/billing?sslmode=require'";
 
     fn server(config: &Config) -> &JournalServer {
