@@ -74,7 +74,7 @@ impl<'b> ChargeMade<'b> {
                 let (contract, logs) = (billing.origin.contract, record.receipt.logs());
                 let event = profile.charge_event(contract, logs, &items, item);
                 let named =
-                    event.map(|ChargeEvent { log, declaration }| Named { log, declaration });
+                    event.and_then(|ChargeEvent { log, declaration }| Named::of(log, declaration));
                 Certificate::of_evm(&block, transaction, named, statement)?
             }
             BlockOnRecord::Tvm(solid) => {

@@ -4,6 +4,17 @@ use crate::invalid::Invalid;
 use alloy::primitives::{Address, B256, LogData, U256, keccak256};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The names that mean the same in an event as in a claim, if the parameter's type begins so. A contract is free to
+/// mean something else by any other name: `period` may be a length, where another field names the period.
+const OF_CLAIMS: [(&str, &str); 6] = [
+    ("amount", "uint"),
+    ("planId", "uint"),
+    ("subscribeId", "uint"),
+    ("tokenAddress", "address"),
+    ("userHash", "bytes32"),
+    ("userWallet", "address"),
+];
+
 /// An event as it is declared: `event Charged(address indexed payer, uint64 id)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration<'t> {
@@ -49,7 +60,14 @@ impl<'t> Declaration<'t> {
         (names.len() == parameters.len()).then_some(Self { name, parameters })
     }
 
-    /// The first topic of its logs.
+    /// Returns true if it has a parameter of this name that means the same as a claim's field of this name.
+    pub(crate) fn means_field(&self, name: &str) -> bool {
+        let (mut own, mut known) = (self.parameters.iter(), OF_CLAIMS.iter());
+        let kind = known.find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+        kind.is_some_and(|kind| own.any(|one| one.name == name && one.word.starts_with(kind)))
+    }
+
+    /// The first topic of its logs: a hash of its name and of its parameters' types, and not of their names.
     fn topic(&self) -> B256 {
         let kinds: Vec<&str> = self.parameters.iter().map(|one| one.word).collect();
         keccak256(format!("{}({})", self.name, kinds.join(",")))
@@ -89,6 +107,17 @@ impl<'t> Parameter<'t> {
         let kind = Kind::parsed(word)?;
         is_name(name).then_some(Self { kind, word, indexed, name })
     }
+}
+
+/// The declaration in its one spelling, if only its blanks are otherwise.
+pub(crate) fn respaced(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let marks = ['(', ')', ','];
+    let bare = marks.iter().fold(words.join(" "), |text, mark| {
+        let parts: Vec<&str> = text.split(*mark).map(str::trim).collect();
+        parts.join(&mark.to_string())
+    });
+    bare.replace(',', ", ")
 }
 
 fn is_name(text: &str) -> bool {

@@ -13,10 +13,16 @@ use std::collections::BTreeMap;
 /// The event by which a contract says that it charged somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named<'t> {
-    /// The index of the log among those of the transaction.
-    pub log: usize,
-    /// The event's declaration.
-    pub declaration: &'t str,
+    log: usize,
+    declaration: &'t str,
+}
+
+impl<'t> Named<'t> {
+    /// The event of this declaration in the log of this index among those of the transaction. Returns none if a
+    /// certificate cannot show the event: a value of it does not fill a word.
+    pub fn of(log: usize, declaration: &'t str) -> Option<Self> {
+        Declaration::read(declaration).is_ok().then_some(Self { log, declaration })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -90,7 +96,8 @@ impl EvmProof {
         }
         let (contract, event) = self.named(&record)?;
         let (number, transaction) = (header.fields().number, of.transaction);
-        Ok(Shown { number, transaction, contract, event, standing: vec![] })
+        let declaration = self.event.as_ref().map(|event| event.declaration.clone());
+        Ok(Shown { number, transaction, contract, declaration, event, standing: vec![] })
     }
 
     fn path(&self) -> RecordPath {

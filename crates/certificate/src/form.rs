@@ -1,5 +1,6 @@
 //! The form of a certificate: one JSON text, which is written in one way only.
 
+use crate::event::{Declaration, respaced};
 use crate::evm::EvmProof;
 use crate::invalid::Invalid;
 use crate::tvm::TvmProof;
@@ -46,8 +47,8 @@ pub struct Statement {
     /// The network that the transaction was signed for: the EIP-155 id, or on TRON the last four bytes of the genesis
     /// block's id.
     pub network: u64,
-    /// The claim's row, by the names of entry fields. `contract` is the contract that was called; what the event has
-    /// under the same name is compared with it.
+    /// The claim's row, by the names of entry fields. `contract` is the contract that was called. What the event has
+    /// as `amount`, `planId`, `subscribeId`, `tokenAddress`, `userHash` or `userWallet` is compared with it.
     pub claim: BTreeMap<String, String>,
     /// The digest of the history's row that ended the claim.
     pub history: B256,
@@ -60,9 +61,14 @@ pub struct Shown {
     pub number: u64,
     /// The hash of the transaction, which succeeded.
     pub transaction: B256,
-    /// The contract that logged the event, or that was called where there is no event.
+    /// The contract that logged the event, or that was called where there is no event. The reader compares it with the
+    /// merchant's: anybody can make a contract that logs anything.
     pub contract: Address,
-    /// The values of the event, by name: none on TRON, whose blocks commit to no logs.
+    /// The event's declaration, in which the maker of the certificate chose the parameters' names and which of those
+    /// are indexed: a log commits to the event's name and the types alone. The reader compares it with the contract's
+    /// published ABI, or gives it to [`Certificate::verify_event`].
+    pub declaration: Option<String>,
+    /// The values of the event, by the names in its declaration: none on TRON, whose blocks commit to no logs.
     pub event: BTreeMap<String, String>,
     /// TRON: the block's header and those on top of it, whose producers a list of witnesses is asked for.
     pub standing: Vec<ProvenHeader>,
@@ -128,15 +134,32 @@ impl Certificate {
         self.shown()
     }
 
+    /// Shows what follows from it for whoever trusts the block with this hash, if its event has this declaration, which
+    /// the reader has from the contract's published ABI. Blanks may be otherwise.
+    ///
+    /// # Errors
+    /// [`Invalid`]; [`Invalid::Declared`] also if it has no event.
+    pub fn verify_event(&self, trusted: B256, published: &str) -> Result<Shown, Invalid> {
+        let shown = self.verify(trusted)?;
+        if shown.declaration != Some(respaced(published)) {
+            return Err(Invalid::Declared(shown.declaration));
+        }
+        Ok(shown)
+    }
+
     fn shown(&self) -> Result<Shown, Invalid> {
         let shown = match &self.proof {
             Proof::Evm(proof) => proof.shown(self),
             Proof::Tvm(proof) => proof.shown(self),
         }?;
         let contract = format!("{:#x}", shown.contract);
+        let event = shown.declaration.as_deref().map(Declaration::read).transpose()?;
+        let told = |name: &str| {
+            event.as_ref().filter(|event| event.means_field(name)).and(shown.event.get(name))
+        };
         let other = |(name, value): &(&String, &String)| match name.as_str() {
             "contract" => **value != contract,
-            name => shown.event.get(name).is_some_and(|told| told != *value),
+            name => told(name).is_some_and(|told| told != *value),
         };
         if !self.claim.contains_key("contract") {
             return Err(Invalid::Claim("contract".to_owned()));

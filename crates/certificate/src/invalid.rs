@@ -41,6 +41,9 @@ pub enum Invalid {
     /// The log is not the event that it is said to be.
     #[error("its log is not its event")]
     Event,
+    /// The reader was given another declaration of the event, or the certificate has no event; it has this declaration.
+    #[error("its event is declared as {}, which is not the declaration given", .0.as_deref().unwrap_or("none"))]
+    Declared(Option<String>),
     /// The journal says otherwise than the block, in the field of this name.
     #[error("its claim says otherwise of {0} than its block")]
     Claim(String),

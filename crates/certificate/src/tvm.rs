@@ -85,7 +85,8 @@ impl TvmProof {
         }
         let contract = called(&message).ok_or(Invalid::Failed)?;
         let (number, transaction) = (own.number(), of.transaction);
-        Ok(Shown { number, transaction, contract, event: BTreeMap::new(), standing })
+        let (declaration, event) = (None, BTreeMap::new());
+        Ok(Shown { number, transaction, contract, declaration, event, standing })
     }
 
     fn path(&self) -> Option<TransactionPath> {

@@ -1,6 +1,7 @@
-// Verifies the certificate of a charge, with nothing but the language: verifyCertificate(text, block)
+// Verifies the certificate of a charge, with nothing but the language: verifyCertificate(text, block, event)
 //
-// `block` is the hash (TRON: the id) of a final block, from a source that the reader trusts. crates/certificate/README.md
+// `block` is the hash (TRON: the id) of a final block, from a source that the reader trusts. `event` may be the event's
+// declaration from the contract's published ABI: another one is refused, but for its blanks. crates/certificate/README.md
 // says what a certificate shows. Signatures of TRON's producers are not read here: the block's id is trusted already.
 "use strict";
 
@@ -198,6 +199,20 @@ const verifyCertificate = (() => {
     return values;
   }
 
+  /** The declaration in its one spelling, if only its blanks are otherwise. */
+  const respaced = (declaration) =>
+    declaration.trim().replace(/\s+/g, " ").replace(/ ?([(),]) ?/g, "$1").replaceAll(",", ", ");
+
+  // The names that mean the same in an event as in a claim, if the parameter's type begins so.
+  const OF_CLAIMS = new Map([
+    ["amount", "uint"],
+    ["planId", "uint"],
+    ["subscribeId", "uint"],
+    ["tokenAddress", "address"],
+    ["userHash", "bytes32"],
+    ["userWallet", "address"],
+  ]);
+
   const isObject = (of) => typeof of === "object" && of !== null && !Array.isArray(of);
   const keys = (of, ...names) =>
     need(isObject(of) && Object.keys(of).sort().join() === names.sort().join(), "fields of another form");
@@ -336,8 +351,11 @@ const verifyCertificate = (() => {
     return `{${fields.join(",")}}`;
   }
 
-  /** What a certificate shows to whoever trusts the block of this hash; throws where it proves nothing. */
-  return (words, trusted) => {
+  /**
+   * What a certificate shows to whoever trusts the block of this hash, if its event has this declaration; throws where it
+   * proves nothing.
+   */
+  return (words, trusted, event) => {
     const read = JSON.parse(words);
     keys(read, "block", "claim", "digest", "history", "network", "proof", "schema", "transaction");
     need(read.schema === "charge-certificate/1", "a form that is not known");
@@ -351,11 +369,18 @@ const verifyCertificate = (() => {
     need(["evm", "tvm"].includes(family), "a family that is not known");
     const [height, called, values] = { evm, tvm }[family](proof, read);
     const contract = named(called);
-    const stated = new Map([...values, ["contract", contract]]);
+    const declaration = proof.event?.declaration ?? null;
+    const given = event === undefined || respaced(event) === declaration;
+    need(given, `its event is declared as ${declaration}, which is not the declaration given`);
+    const stated = new Map([["contract", contract]]);
+    for (const [, kind, name] of (declaration ?? "").matchAll(/(\w+) (?:indexed )?(\w+)[,)]/g)) {
+      if (OF_CLAIMS.has(name) && kind.startsWith(OF_CLAIMS.get(name))) stated.set(name, values.get(name));
+    }
     need(Object.hasOwn(read.claim, "contract"), "a claim without its contract");
     for (const [name, said] of Object.entries(read.claim)) {
       need((stated.get(name) ?? said) === said, `a claim that says otherwise of ${name} than the block`);
     }
-    return { number: Number(height), transaction: read.transaction, contract, event: Object.fromEntries(values) };
+    const block = { number: Number(height), transaction: read.transaction, contract };
+    return { ...block, declaration, event: Object.fromEntries(values) };
   };
 })();

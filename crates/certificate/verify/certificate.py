@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Verifies the certificate of a charge, with nothing but the standard library: certificate.py FILE BLOCK
 
-BLOCK is the hash (TRON: the id) of a final block, from a source that you trust. crates/certificate/README.md says what
-a certificate shows. Signatures of TRON's producers are not read here: the block's id is trusted already."""
+BLOCK is the hash (TRON: the id) of a final block, from a source that you trust. The declaration of the event, from the
+contract's published ABI, may be given as `--event 'event Charged(...)'`: another one is refused, but for its blanks.
+crates/certificate/README.md says what a certificate shows. Signatures of TRON's producers are not read here: the
+block's id is trusted already."""
 
+import argparse
 import base64
 import hashlib
 import json
@@ -11,6 +14,21 @@ import re
 import sys
 
 MASK, STATIC = (1 << 64) - 1, re.compile(r"address|bool|uint(\d+)|bytes(\d+)")
+
+# The names that mean the same in an event as in a claim, if the parameter's type begins so.
+OF_CLAIMS = {
+    "amount": "uint",
+    "planId": "uint",
+    "subscribeId": "uint",
+    "tokenAddress": "address",
+    "userHash": "bytes32",
+    "userWallet": "address",
+}
+
+TO_COMPARE = "Compare the contract's address with that of the merchant's contract."
+
+TO_COMPARE_OF_EVENT = """Compare the declaration with the one in the contract's published ABI, as you compare the block's
+hash, or give that one as --event: the maker of the certificate wrote the names of the values, and the block has none."""
 
 
 class Invalid(Exception):
@@ -222,8 +240,13 @@ def tvm(proof, certificate):
     return number, called[1:], {}
 
 
-def verify(text, trusted):
-    """What a certificate shows to whoever trusts the block of this hash."""
+def respaced(text):
+    """The declaration in its one spelling, if only its blanks are otherwise."""
+    return re.sub(" ?([(),]) ?", r"\1", " ".join(text.split())).replace(",", ", ")
+
+
+def verify(text, trusted, event=None):
+    """What a certificate shows to whoever trusts the block of this hash, if its event has this declaration."""
     try:
         read = json.loads(text)
         keys(read, "block", "claim", "digest", "history", "network", "proof", "schema", "transaction")
@@ -237,18 +260,34 @@ def verify(text, trusted):
         need(read["block"] == trusted, f"of block {read['block']}, which is not the trusted one")
         ((family, proof),) = read["proof"].items()
         number, contract, values = {"evm": evm, "tvm": tvm}[family](proof, read)
-        stated = {**values, "contract": "0x" + contract.hex()}
+        declaration = (proof.get("event") or {}).get("declaration")
+        given = event is None or respaced(event) == declaration
+        need(given, f"its event is declared as {declaration}, which is not the declaration given")
+        stated = {"contract": "0x" + contract.hex()}
+        for kind, name in re.findall(r"(\w+) (?:indexed )?(\w+)[,)]", declaration or "", re.ASCII):
+            if kind.startswith(OF_CLAIMS.get(name, "no type")):
+                stated[name] = values[name]
         need("contract" in read["claim"], "a claim without its contract")
         for name, said in read["claim"].items():
             need(stated.get(name, said) == said, f"a claim that says otherwise of {name} than the block")
-        return {"number": number, "transaction": read["transaction"], "contract": stated["contract"], "event": values}
+        block = {"number": number, "transaction": read["transaction"], "contract": stated["contract"]}
+        return {**block, "declaration": declaration, "event": values}
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as why:
         raise Invalid(f"not of the form of a certificate: {why!r}") from why
 
 
 if __name__ == "__main__":
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("file")
+    asked.add_argument("block")
+    asked.add_argument("--event")
+    asked = asked.parse_args()
     try:
-        with open(sys.argv[1], encoding="utf-8") as file:
-            print(json.dumps(verify(file.read(), sys.argv[2].lower()), indent=1))
+        with open(asked.file, encoding="utf-8") as file:
+            proven = verify(file.read(), asked.block.lower(), asked.event)
+        print(json.dumps(proven, indent=1))
+        print(TO_COMPARE, file=sys.stderr)
+        if proven["declaration"] is not None and asked.event is None:
+            print(TO_COMPARE_OF_EVENT, file=sys.stderr)
     except Invalid as invalid:
         sys.exit(f"It proves nothing: {invalid}")

@@ -18,6 +18,7 @@ pub(super) struct Signature {
     pub(super) name: String,
     pub(super) inputs: Vec<Param>,
     pub(super) outputs: Vec<Param>,
+    declaration: String,
 }
 
 /// A parameter. Its name is empty where none is written.
@@ -46,7 +47,9 @@ impl Signature {
         let name = reader.word().ok_or_else(|| format!("has no {keyword} name"))?.to_owned();
         let inputs = reader.params()?;
         let outputs = reader.after_inputs()?;
-        Ok(Self { name, inputs, outputs })
+        let written: Vec<_> = inputs.iter().map(Param::written).collect();
+        let declaration = format!("{keyword} {name}({})", written.join(", "));
+        Ok(Self { name, inputs, outputs, declaration })
     }
 
     /// The first four bytes of a call or of an error's data.
@@ -55,14 +58,10 @@ impl Signature {
         Selector::from([a, b, c, d])
     }
 
-    /// An event's declaration: a space between words and after a comma, and nowhere else.
-    pub(super) fn declaration(&self) -> String {
-        let input = |Param { name, ty, indexed }: &Param| {
-            let indexed = if *indexed { " indexed" } else { "" };
-            format!("{}{indexed} {name}", ty.canonical())
-        };
-        let inputs: Vec<_> = self.inputs.iter().map(input).collect();
-        format!("event {}({})", self.name, inputs.join(", "))
+    /// An event's declaration, with the names that its contract gives to parameters: a space between words and after a
+    /// comma, and nowhere else.
+    pub(super) fn declaration(&self) -> &str {
+        &self.declaration
     }
 
     /// The first topic of an event.
@@ -73,6 +72,11 @@ impl Signature {
 }
 
 impl Param {
+    fn written(&self) -> String {
+        let indexed = if self.indexed { " indexed" } else { "" };
+        format!("{}{indexed} {}", self.ty.canonical(), self.name)
+    }
+
     /// Gives a parameter called `alias`, or a part of one, the name `name`.
     pub(super) fn rename(&mut self, alias: &str, name: &str) {
         if self.name == alias {

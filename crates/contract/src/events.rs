@@ -92,7 +92,7 @@ impl Event {
         Some(Self {
             shape: shape?,
             topic,
-            declaration: signature.declaration(),
+            declaration: signature.declaration().to_owned(),
             subscribe,
             plan,
             user,

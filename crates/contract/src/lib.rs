@@ -72,7 +72,8 @@ pub struct Computed {
 pub struct ChargeEvent<'p> {
     /// The index of the log among those of the transaction.
     pub log: usize,
-    /// The event's declaration, with the names that entry fields have: `event Charged(uint256 indexed subscribeId)`.
+    /// The event's declaration, with the names that its contract gives to parameters, which readers of a certificate
+    /// compare: `event Charged(uint256 indexed subscriptionId)`.
     pub declaration: &'p str,
 }
 

@@ -5,13 +5,15 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Reads lines of a trusted hash and a certificate in hex, and says of each what it is.
+/// Reads lines of a trusted hash, a certificate in hex, and in hex the declaration of its event or nothing; and says of
+/// each what it is.
 const IN_PYTHON: &str = "
 import sys, certificate
 for line in sys.stdin:
-    trusted, text = line.split()
+    trusted, text, *event = line.split()
+    event = bytes.fromhex(event[0]).decode('utf-8') if event else None
     try:
-        certificate.verify(bytes.fromhex(text).decode('utf-8'), trusted)
+        certificate.verify(bytes.fromhex(text).decode('utf-8'), trusted, event)
         print('valid')
     except (certificate.Invalid, UnicodeDecodeError):
         print('invalid')
@@ -23,9 +25,10 @@ const { readFileSync } = require('node:fs');
 const verify = new Function(readFileSync('certificate.js', 'utf8') + '; return verifyCertificate;')();
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const said = readFileSync(0, 'utf8').trim().split('\\n').map((line) => {
-  const [trusted, text] = line.split(' ');
+  const [trusted, text, event] = line.split(' ');
+  const declaration = event ? utf8.decode(Buffer.from(event, 'hex')) : undefined;
   try {
-    verify(utf8.decode(Buffer.from(text, 'hex')), trusted);
+    verify(utf8.decode(Buffer.from(text, 'hex')), trusted, declaration);
     return 'valid';
   } catch {
     return 'invalid';
@@ -37,11 +40,20 @@ console.log(said.join('\\n'));
 /// Returns which of these certificates the verifiers in Python and in JavaScript take for valid: the same ones.
 pub(crate) fn verified(asked: impl IntoIterator<Item = (B256, impl AsRef<[u8]>)>) -> Vec<bool> {
     let line = |(trusted, text)| format!("{trusted} {}\n", alloy::hex::encode(text));
-    let lines: Vec<String> = asked.into_iter().map(line).collect();
-    let python = answers(Command::new("python3").args(["-B", "-c", IN_PYTHON]), &lines);
-    let javascript = answers(Command::new("node").args(["-e", IN_JAVASCRIPT]), &lines);
+    judged(&asked.into_iter().map(line).collect::<Vec<_>>())
+}
+
+/// Returns true if they take a certificate for valid, whose event has this declaration.
+pub(crate) fn verified_event(trusted: B256, text: &str, published: &str) -> bool {
+    let [text, published] = [text, published].map(alloy::hex::encode);
+    judged(&[format!("{trusted} {text} {published}\n")]) == [true]
+}
+
+fn judged(lines: &[String]) -> Vec<bool> {
+    let python = answers(Command::new("python3").args(["-B", "-c", IN_PYTHON]), lines);
+    let javascript = answers(Command::new("node").args(["-e", IN_JAVASCRIPT]), lines);
     assert_eq!(python.len(), lines.len());
-    for ((python, javascript), line) in python.iter().zip(&javascript).zip(&lines) {
+    for ((python, javascript), line) in python.iter().zip(&javascript).zip(lines) {
         assert_eq!(python, javascript, "python says {python}: {line}");
     }
     python

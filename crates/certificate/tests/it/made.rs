@@ -69,8 +69,8 @@ pub(crate) fn evm_block(many: u64) -> (ProvenBlock, Address) {
 pub(crate) fn of_evm(many: u64) -> Vec<Certificate> {
     let (block, token) = evm_block(many);
     let made = |hash| {
-        let event = Named { log: 0, declaration: TRANSFER };
-        Certificate::of_evm(&block, hash, Some(event), statement(31_337, token)).unwrap()
+        let event = Named::of(0, TRANSFER);
+        Certificate::of_evm(&block, hash, event, statement(31_337, token)).unwrap()
     };
     block.records().iter().map(|record| made(record.transaction.hash())).collect()
 }

@@ -92,7 +92,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 /// The same certificate with a digest that fits.
-fn with_digest(mut told: Value) -> String {
+pub(crate) fn with_digest(mut told: Value) -> String {
     use sha2::Digest as _;
     told.as_object_mut().unwrap().remove("digest");
     let digest = sha2::Sha256::digest(told.to_string());

@@ -1,7 +1,8 @@
 //! True certificates show what they are said to show, and each lie is refused by name.
 
-use crate::elsewhere::verified;
+use crate::elsewhere::{verified, verified_event};
 use crate::made::{TRANSFER, evm_block, of_evm, of_tvm, statement, tvm_blocks};
+use crate::mutations::with_digest;
 use alloy::primitives::{Address, B256, b256};
 use certificate::event::Declaration;
 use certificate::evm::Named;
@@ -14,6 +15,10 @@ use std::path::Path;
 use tron_primitives::answer::BlockAnswer;
 use tron_primitives::block::{ProvenHeader, block_id};
 use tron_primitives::transaction::txid;
+
+/// The same event, by the names that entry fields have.
+const CHARGED: &str =
+    "event Transfer(address indexed tokenAddress, address indexed userWallet, uint256 amount)";
 
 #[test]
 fn a_certificate_shows_who_was_charged_to_whoever_trusts_the_block() {
@@ -64,6 +69,86 @@ fn what_was_certified_once_stays_so() {
     assert_eq!(verified(texts.each_ref().map(|(block, text)| (*block, text))), [true; 2]);
 }
 
+/// The topic of a log is the same with any names.
+#[test]
+fn a_declaration_with_two_names_swapped_shows_nothing() {
+    let made = of_evm(1).remove(0);
+    let (block, text) = (made.block(), made.text());
+    let swapped = "event Transfer(address indexed to, address indexed from, uint256 value)";
+    let mut told: Value = serde_json::from_str(&text).unwrap();
+    let event = &mut told["proof"]["evm"]["event"];
+    event["declaration"] = json!(swapped);
+    let values = &event["values"];
+    event["values"] = json!({"from": values["to"], "to": values["from"], "value": values["value"]});
+    let lie = with_digest(told);
+    let read = Certificate::read(&lie).unwrap();
+    assert_eq!(read.verify(block).unwrap().declaration.as_deref(), Some(swapped));
+    let declared = Some(swapped.to_owned());
+    assert_eq!(read.verify_event(block, TRANSFER), Err(Invalid::Declared(declared)));
+    assert!(!verified_event(block, &lie, TRANSFER));
+    let spaced = "event  Transfer ( address indexed from,address indexed to ,\tuint256 value )\n";
+    for published in [TRANSFER, spaced] {
+        assert!(
+            made.verify_event(block, published).is_ok()
+                && made.verify_event(B256::ZERO, published).is_err()
+        );
+        assert!(verified_event(block, &text, published));
+    }
+    let unindexed = TRANSFER.replacen(" indexed", "", 1);
+    assert!(made.verify_event(block, &unindexed).is_err());
+    assert!(!verified_event(block, &text, &unindexed));
+}
+
+#[test]
+fn a_certificate_without_an_event_shows_none_of_a_given_declaration() {
+    let (block, token) = evm_block(1);
+    let hash = block.records()[0].transaction.hash();
+    let bare = Certificate::of_evm(&block, hash, None, statement(31_337, token)).unwrap();
+    for made in [bare, of_tvm(1).remove(0)] {
+        let block = made.block();
+        assert_eq!(made.verify_event(block, TRANSFER), Err(Invalid::Declared(None)));
+        assert!(!verified_event(block, &made.text(), TRANSFER));
+        assert_eq!(made.verify(block).unwrap().declaration, None);
+    }
+}
+
+#[test]
+fn an_event_with_words_of_any_length_leaves_a_certificate_without_it() {
+    let (block, token) = evm_block(1);
+    let hash = block.records()[0].transaction.hash();
+    let event = Named::of(0, "event Charged(uint64 indexed subscribeId, string memo)");
+    let made = Certificate::of_evm(&block, hash, event, statement(31_337, token)).unwrap();
+    let shown = made.verify(made.block()).unwrap();
+    assert_eq!((shown.contract, shown.declaration), (token, None));
+    assert_eq!(verified([(made.block(), made.text())]), [true]);
+}
+
+/// A claim's `billing` is a row of the journal: a contract means something else by the name. The same holds for `period`
+/// where another field names the period, and for a name with a type that the claim's value cannot have.
+#[test]
+fn a_parameter_called_billing_is_no_contradiction() {
+    let (block, token) = evm_block(1);
+    let hash = block.records()[0].transaction.hash();
+    let mut claim = statement(31_337, token);
+    for name in ["billing", "amount"] {
+        claim.claim.insert(name.to_owned(), "17".to_owned());
+    }
+    let made = |names: [&str; 3]| {
+        let [from, to, value] = names;
+        let event = format!(
+            "event Transfer(address indexed {from}, address indexed {to}, uint256 {value})"
+        );
+        Certificate::of_evm(&block, hash, Named::of(0, &event), claim.clone())
+    };
+    for names in [["a", "b", "billing"], ["amount", "subscribeId", "period"]] {
+        let made = made(names).unwrap();
+        assert_eq!(made.verify(made.block()).unwrap().event[names[2]], "1");
+        assert_eq!(verified([(made.block(), made.text())]), [true], "{names:?}");
+    }
+    let otherwise = Err(Invalid::Claim("amount".to_owned()));
+    assert_eq!(made(["userWallet", "to", "amount"]), otherwise);
+}
+
 /// A file is as short as a mail: in the median 8 kB on EVM in a block of 150, and 25 kB on TRON.
 #[test]
 fn a_certificate_is_short() {
@@ -80,7 +165,7 @@ fn a_certificate_is_short() {
 fn nothing_is_certified_that_the_block_does_not_bear_out() {
     let (block, token) = evm_block(2);
     let hash = block.records()[0].transaction.hash();
-    let event = Some(Named { log: 0, declaration: TRANSFER });
+    let event = Named::of(0, TRANSFER);
     let made = |event, statement| Certificate::of_evm(&block, hash, event, statement);
     assert!(made(event, statement(31_337, token)).is_ok());
     let shown = made(None, statement(31_337, token)).unwrap();
@@ -89,8 +174,8 @@ fn nothing_is_certified_that_the_block_does_not_bear_out() {
     let elsewhere = statement(31_337, Address::ZERO);
     assert_eq!(made(event, elsewhere), Err(Invalid::Claim("contract".to_owned())));
     let mut other = statement(31_337, token);
-    other.claim.insert("value".to_owned(), "2".to_owned());
-    assert_eq!(made(event, other), Err(Invalid::Claim("value".to_owned())));
+    other.claim.insert("amount".to_owned(), "2".to_owned());
+    assert_eq!(made(Named::of(0, CHARGED), other), Err(Invalid::Claim("amount".to_owned())));
     let mut bare = statement(31_337, token);
     bare.claim.clear();
     assert_eq!(made(event, bare), Err(Invalid::Claim("contract".to_owned())));
@@ -98,12 +183,12 @@ fn nothing_is_certified_that_the_block_does_not_bear_out() {
         (1, TRANSFER),
         (0, "event Approval(address indexed from, address indexed to, uint256 value)"),
         (0, "event Transfer(address indexed from, address to, uint256 value)"),
-        (0, "event Transfer(address indexed from, address indexed to,uint256 value)"),
-        (0, "event Transfer(address indexed from, address indexed from, uint256 value)"),
-        (0, "event Transfer(address indexed from, address indexed to, uint value)"),
+        (0, "event Transfer(address indexed from, address indexed to, uint128 value)"),
     ];
     for (log, declaration) in events {
-        let said = made(Some(Named { log, declaration }), statement(31_337, token));
+        let event = Named::of(log, declaration);
+        assert!(event.is_some(), "{declaration}");
+        let said = made(event, statement(31_337, token));
         assert_eq!(said, Err(Invalid::Event), "{declaration}");
     }
     let unknown = Certificate::of_evm(&block, B256::ZERO, event, statement(31_337, token));
@@ -178,9 +263,12 @@ fn a_declaration_has_one_spelling() {
         "event Transfer(uint256[] from)",
         "event Transfer(uint256 1st)",
         "event Transfer(uint256 indexed)  x",
+        "event Transfer(address from,address to)",
+        "event Transfer(address from, address from)",
     ];
     for text in bad {
         assert_eq!(Declaration::read(text), Err(Invalid::Event), "{text}");
+        assert_eq!(Named::of(0, text), None, "{text}");
     }
     assert!(
         Declaration::read("event A_1(address indexed from, bool b, bytes3 c, uint8 d)").is_ok()

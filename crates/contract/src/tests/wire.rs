@@ -1,6 +1,7 @@
 //! Calldata against encodings that the compiler checked, and amounts that stay exact.
 
 use super::*;
+use alloy::primitives::{Bytes, keccak256};
 use alloy::sol;
 use alloy::sol_types::SolCall;
 use billing::{Charge, Ineligible};
@@ -164,6 +165,10 @@ fn a_subscription_id_may_go_by_its_other_name() {
     let profile = parsed(&config);
     let charges = charges(&profile, &[stated(9, 5, &[])], None);
     assert!(profile.encode(&charges, &NOW).unwrap().ends_with(&[0, 9]));
+    let topics = vec![keccak256("C(uint64)"), B256::with_last_byte(9)];
+    let log = Log::new_unchecked(CONTRACT, topics, Bytes::new());
+    let told = profile.charge_event(CONTRACT, &[log], &[item(9, Period::Guarded)], 0).unwrap();
+    assert_eq!(told.declaration, "event C(uint64 indexed subscriptionId)", "as its contract says");
 }
 
 proptest! {
