@@ -56,14 +56,16 @@ impl Running {
         drop(assembled.standby_server);
         let (listener, address) = sockets.listen(limits.listen)?;
         let (server, others) = (Background::until(assembled.closing), Background::default());
+        // Before anything new is committed: what a first start skips is what happened before it.
+        if let Some(webhook) = Webhook::of(&config, assembled.webhook, &engine) {
+            webhook.begin(others.stop()).await.map_err(StartError::Webhook)?;
+        }
         let watchers = Background::default();
         for watcher in assembled.watchers {
             watchers.spawn(|stop| watcher.run(stop));
         }
         let plan = config.journal.file().and_then(|file| file.backups.clone());
         let backups = plan.and_then(|plan| copies::keep(&engine.journal, plan));
-        let webhook = Webhook::of(&config, assembled.webhook, &engine);
-        webhook.map_or(Ok(()), |one| one.begin(others.stop())).map_err(StartError::Webhook)?;
         others.spawn(|stop| history_head::report(engine.journal.clone(), stop));
         others.spawn(|stop| http::watch_obstacles(Arc::clone(&state), stop));
         others.spawn(|stop| http::forget_answers(Arc::clone(&state), stop));

@@ -65,23 +65,35 @@ impl Webhook {
         })
     }
 
-    /// Sends until `stop`, on a thread of its own: billing never waits for a receiver.
-    pub(super) fn begin(self, stop: CancellationToken) -> io::Result<()> {
-        // A file that cannot be read stops the start, where somebody looks.
-        self.cursor.read()?;
+    /// Sends until `stop`, on a thread of its own: billing never waits for a receiver. The first start begins with
+    /// what happens after this call. A file that cannot be read or written stops the start, where somebody looks.
+    pub(super) async fn begin(self, stop: CancellationToken) -> io::Result<()> {
+        let cursor = self.first().await?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let client = Client::builder().timeout(self.config.timeout);
         let client = client.redirect(redirect::Policy::none());
         let client = if self.outbound.environment_proxies { client } else { client.no_proxy() };
         let client = client.build().map_err(io::Error::other)?;
         let thread = std::thread::Builder::new().name("webhook".to_owned());
-        thread.spawn(move || runtime.block_on(self.run(&client, &stop)))?;
+        thread.spawn(move || runtime.block_on(self.run(&client, cursor, &stop)))?;
         Ok(())
     }
 
-    async fn run(&self, client: &Client, stop: &CancellationToken) {
+    /// The cursor that the file has. Before the first one, the newest event's is written: were it read anew after a
+    /// failure, events in between would be skipped.
+    async fn first(&self) -> io::Result<String> {
+        let Some(cursor) = self.cursor.read()? else {
+            let newest = events_after(&self.engine, Some(NEWEST)).await;
+            return self.reached(newest.map_err(io::Error::other)?.next);
+        };
+        self.engine.journal.instances().note_webhook(&cursor);
+        Ok(cursor)
+    }
+
+    async fn run(&self, client: &Client, mut cursor: String, stop: &CancellationToken) {
         info!(receiver = %self.config.url, "events are sent to a webhook");
-        while let Some(followed) = stop.run_until_cancelled(self.follow(client)).await {
+        while let Some(followed) = stop.run_until_cancelled(self.follow(client, &mut cursor)).await
+        {
             if let Err(problem) = followed {
                 warn!(%problem, "events cannot be sent to the webhook");
             }
@@ -89,24 +101,23 @@ impl Webhook {
         }
     }
 
-    /// Follows the feed for as long as it can be read. The first start begins with the next event.
-    async fn follow(&self, client: &Client) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let mut cursor = match self.cursor.read()? {
-            Some(cursor) => cursor,
-            None => self.reached(events_after(&self.engine, Some(NEWEST)).await?.next)?,
-        };
-        self.engine.journal.instances().note_webhook(&cursor);
+    /// Follows the feed from `cursor` on for as long as it can be read. Then `cursor` is the last that was written.
+    async fn follow(
+        &self,
+        client: &Client,
+        cursor: &mut String,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let mut news = self.engine.journal.figures().grown.subscribe();
         loop {
             news.mark_unchanged();
-            let page = self.page(&cursor).await?;
+            let page = self.page(cursor).await?;
             for event in &page.events {
                 self.figures.waiting_since.store(event.at, Ordering::Relaxed);
                 self.deliver(client, event).await?;
-                cursor = self.reached(event.cursor.clone())?;
+                *cursor = self.reached(event.cursor.clone())?;
             }
-            if page.next != cursor {
-                cursor = self.reached(page.next)?;
+            if page.next != *cursor {
+                *cursor = self.reached(page.next)?;
             }
             if page.events.is_empty() {
                 self.figures.waiting_since.store(0, Ordering::Relaxed);
@@ -192,5 +203,68 @@ fn judge(status: u16) -> Delivery {
         200..=299 => Delivery::Taken,
         502..=504 => Delivery::Unanswered(format!("HTTP {status}")),
         _ => Delivery::Refused(format!("HTTP {status}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use billing::PlatformChainId;
+    use config::{JournalConfig, JournalPlace, RpcUrl};
+    use engine::LaneSet;
+    use journal::{Journal, Pause, Switch};
+    use secrecy::SecretString;
+    use std::fs;
+    use webhooks::WebhookSecret;
+
+    fn config_in(folder: &std::path::Path) -> JournalConfig {
+        JournalConfig {
+            path: folder.join("journal.db"),
+            mark_path: None,
+            backups: None,
+            min_free_bytes: 1,
+            queue_length: 8,
+            keep_refusals: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_first_start_whose_cursor_cannot_be_written_skips_no_event() {
+        let room = tempfile::tempdir().unwrap();
+        let config = config_in(room.path());
+        Journal::initialise(&config.path).unwrap();
+        let engine = Arc::new(Engine::new(LaneSet::default(), Journal::open(&config).unwrap()));
+        let elsewhere = room.path().join("later");
+        let file = WebhookCursor::beside(&JournalPlace::File(config_in(&elsewhere)));
+        let secret = SecretString::from("whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz");
+        let webhook = || Webhook {
+            config: WebhookConfig {
+                url: RpcUrl::parse("http://127.0.0.1:9/").unwrap(),
+                secret: WebhookSecret::read(&secret).unwrap(),
+                timeout: Duration::from_secs(1),
+            },
+            outbound: OutboundConfig { environment_proxies: false },
+            engine: Arc::clone(&engine),
+            cursor: file.clone(),
+            figures: Arc::default(),
+        };
+        let pause = async |chain| {
+            let pause = Pause { by: "ann".to_owned(), since_ms: 1, why: None };
+            let switch = Switch::Pause(vec![PlatformChainId(chain)]);
+            engine.journal.pauses().set(switch, pause).await.unwrap();
+        };
+        // A start that would have to guess later what it skips is none.
+        assert!(webhook().begin(CancellationToken::new()).await.is_err());
+        pause(139).await;
+        fs::create_dir(&elsewhere).unwrap();
+        let stopped = CancellationToken::new();
+        stopped.cancel();
+        webhook().begin(stopped.clone()).await.unwrap();
+        let first = file.read().unwrap().expect("the start has written it, and no thread later");
+        pause(140).await;
+        let told = webhook();
+        assert_eq!(told.first().await.unwrap(), first, "the next start goes on from there");
+        let page = told.page(&first).await.unwrap();
+        assert_eq!(page.events.len(), 1, "what happened after the first start is told");
     }
 }

@@ -11,7 +11,7 @@ use super::rejection::Rejection;
 use crate::telemetry::ANYBODY;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use billing::{AttemptKind, Family, PlatformChainId, spell_address};
+use billing::{AttemptKind, Family, PlatformChainId, TakenAsTold, spell_address};
 use engine::{Engine, LaneSet};
 use journal::{Billing, Line};
 use ledger::{Feed, FeedEvent, FeedKind, FeedPlace, NotTold, RowMark};
@@ -23,6 +23,9 @@ use tokio::time::{Instant, timeout_at};
 /// Most events on a page, and the number if the request names none.
 const LARGEST_PAGE: usize = 500;
 const USUAL_PAGE: usize = 100;
+
+/// Most charges on a page, but for those of its first event: one event may tell of hundreds.
+const MOST_CHARGES: usize = 1_000;
 
 /// The longest wait for something to happen, s: proxies cut connections that are silent for a minute.
 pub(super) const LONGEST_WAIT_S: u64 = 25;
@@ -96,6 +99,12 @@ pub struct EventCharge {
     pub fail_code: Option<String>,
     /// The same in words.
     pub fail_reason: Option<String>,
+    /// Amount taken, token base units, if that is not `amount`.
+    pub charged_amount: Option<String>,
+    /// The token that was taken, if that is not the token claimed.
+    pub charged_token: Option<String>,
+    /// Wallet that the amount was taken from, if that is not the wallet claimed.
+    pub charged_wallet: Option<String>,
 }
 
 impl EventRow {
@@ -169,6 +178,8 @@ fn charge(event: &FeedEvent, billing: &Billing, line: &Line) -> EventCharge {
         None => "open",
     };
     let failed = line.failure().filter(|_| ends);
+    let taken = if ends { line.taken_otherwise() } else { TakenAsTold::default() };
+    let address = |address| spell_address(billing.network.family, address);
     let item = &line.item;
     EventCharge {
         subscribe_id: item.subscribe.0.to_string(),
@@ -179,6 +190,9 @@ fn charge(event: &FeedEvent, billing: &Billing, line: &Line) -> EventCharge {
         state: state.to_owned(),
         fail_code: failed.map(|(code, _)| code.token().to_owned()),
         fail_reason: failed.map(|(code, detail)| code.sentence(detail)),
+        charged_amount: taken.amount.map(|amount| amount.to_string()),
+        charged_token: taken.token.map(address),
+        charged_wallet: taken.wallet.map(address),
     }
 }
 
@@ -320,15 +334,22 @@ async fn page(
     };
     let (limit, lanes) = (asked.limit.unwrap_or(USUAL_PAGE), engine.lanes());
     let began = Instant::now();
-    let mut events = Vec::new();
+    let (mut events, mut charges) = (Vec::new(), 0_usize);
     loop {
         let wanted = limit.saturating_sub(events.len());
         let step = feed.step(place, wanted).await.map_err(|why| match why {
             NotTold::UnknownPlace => HttpReply::Rejected(Rejection::LostPlace(why.to_string())),
             NotTold::Journal(error) => error.into(),
         })?;
-        let seen = step.events.iter().filter(|event| is_told(event, chains));
-        events.extend(seen.map(|event| EventRow::told(event, lanes, &name)));
+        for event in step.events.iter().filter(|event| is_told(event, chains)) {
+            let row = EventRow::told(event, lanes, &name);
+            charges = charges.saturating_add(row.charges.len());
+            if charges > MOST_CHARGES && !events.is_empty() {
+                return Ok(EventPage { events, next: name.event_cursor(place) });
+            }
+            events.push(row);
+            place = event.place;
+        }
         place = step.reached;
         if !step.more || events.len() >= limit || began.elapsed() > LONGEST_LOOK {
             return Ok(EventPage { events, next: name.event_cursor(place) });

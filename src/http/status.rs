@@ -1,4 +1,4 @@
-//! `GET /PayTool/billings/{any hash, request id or number}`: what became of a billing.
+//! `GET /PayTool/billings/{any hash, request id, or billing:number}`: what became of a billing.
 
 use super::AppState;
 use super::answer::{HttpReply, Success, integer, spell_hash};
@@ -9,7 +9,9 @@ use alloy::primitives::B256;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use billing::{AttemptKind, BatchId, BatchState, Family, Period, TxRecord, spell_address};
+use billing::{
+    AttemptKind, BatchId, BatchState, CallerKey, Family, Period, TxRecord, spell_address,
+};
 use engine::HeldUp;
 use journal::{Billing, JournalError, Line, Resolution};
 use serde::Serialize;
@@ -24,8 +26,9 @@ pub(super) async fn billings(
 ) -> Response {
     handle_signed(state, request, Purpose::Ask, async move |state, authentic| {
         let rights = authentic.caller.as_ref().map(|caller| &caller.rights);
+        let asking = authentic.caller.as_ref().map(|caller| CallerKey(caller.key.clone()));
         let Ok(Path(id)) = path else { return NOTHING.into_response() };
-        let mut found = find(&state, id).await;
+        let mut found = find(&state, id, asking).await;
         if let (Ok(found), Some(rights)) = (&mut found, rights) {
             found.retain(|billing| rights.covers_chain(billing.origin.lane.chain));
         }
@@ -45,15 +48,23 @@ pub(super) async fn billings(
 const NOTHING: Rejection =
     Rejection::NotFound("no billing has this transaction hash, request id or number");
 
-/// By hash first. A request id may look like a hash, too, and like a billing's number.
-async fn find(state: &AppState, id: String) -> Result<Vec<Billing>, JournalError> {
+/// The words before a billing's number. A bare number is a request's name and nothing else: a request that never
+/// arrived is not to be answered with another one's billing.
+const BY_NUMBER: &str = "billing:";
+
+/// By hash first: a request id may look like a hash. Then by the name of a request, which is its caller's.
+async fn find(
+    state: &AppState,
+    id: String,
+    asking: Option<CallerKey>,
+) -> Result<Vec<Billing>, JournalError> {
     if let Some(hash) = hash(&id)
         && let Some(billing) = state.engine.billing_by_hash(hash).await?
     {
         return Ok(vec![billing]);
     }
-    let number = id.parse().ok().map(BatchId);
-    let found = state.engine.billings_by_request(id).await?;
+    let number = id.strip_prefix(BY_NUMBER).and_then(|digits| digits.parse().ok()).map(BatchId);
+    let found = state.engine.billings_by_request(id, asking).await?;
     match number.filter(|_| found.is_empty()) {
         Some(number) => Ok(state.engine.journal.billing(number).await?.into_iter().collect()),
         None => Ok(found),

@@ -1,5 +1,6 @@
 //! The routes, and the document that describes them to machines.
 
+mod billings;
 mod events;
 mod figures;
 mod ledger;
@@ -77,6 +78,18 @@ impl TestServer {
 
     /// Accepts a batch of one subscription.
     async fn accept(&self, request_id: &str, hash: B256) {
+        let terms = ChargeTerms::default();
+        self.accept_of(request_id, hash, terms, &[i64::from(hash[31])]).await;
+    }
+
+    /// Accepts a batch of these subscriptions.
+    async fn accept_of(
+        &self,
+        request_id: &str,
+        hash: B256,
+        terms: ChargeTerms,
+        subscribes: &[i64],
+    ) -> BatchId {
         let journal = &self.state.engine.journal;
         let network = Network { family: Family::Evm, id: 31337 };
         let naming = PeriodNaming::Field("period".to_owned());
@@ -86,9 +99,12 @@ impl TestServer {
         let position = journal.lane(lane).open(0, 0).await.unwrap();
         let signed = Signed { hash, raw: vec![1], gas_required: 1 };
         let user = UserHash(hash);
-        let key = ChargeKey { plan: PlanId(3), user, period: Period::Numbered(U256::from(4)) };
-        let subscribe = SubscribeId(i64::from(hash[31]));
-        let item = Item { subscribe, key, amount: U256::MAX, terms: ChargeTerms::default() };
+        let item = |subscribe: &i64| {
+            let (plan, period) = (PlanId(*subscribe), Period::Numbered(U256::from(4)));
+            let key = ChargeKey { plan, user, period };
+            Item { subscribe: SubscribeId(*subscribe), key, amount: U256::MAX, terms }
+        };
+        let items: Vec<Item> = subscribes.iter().map(item).collect();
         let proposal = Proposal {
             origin: Origin { lane, contract: SIGNER },
             profile: "{}".into(),
@@ -104,9 +120,9 @@ impl TestServer {
             counts: vec![],
             chain_time: 0,
             at_ms: 1000,
-            sealed: Sealed::new(position, &[item], signed),
+            sealed: Sealed::new(position, &items, signed),
         };
-        journal.accept(proposal).await.unwrap();
+        journal.accept(proposal).await.unwrap().batch
     }
 }
 
@@ -357,32 +373,4 @@ async fn a_repeat_says_what_has_become_of_the_transaction() {
     assert_eq!(heard["data"]["signedTransactionData"], Value::Null, "nobody here knows its bytes");
     let anew = told(Answer::Sent(sent(Progress::New))).await;
     assert!(anew["data"]["repeated"].is_null(), "the success object as the platform has it");
-}
-
-#[tokio::test]
-async fn a_billing_is_found_by_its_hash_and_by_any_request_id() {
-    let server = TestServer::new();
-    let (hash, looks_like_a_hash) = (B256::repeat_byte(0xAA), "bb".repeat(32));
-    server.accept("run/1", hash).await;
-    server.accept(&looks_like_a_hash, B256::repeat_byte(0xCC)).await;
-    let bare = hex::encode(hash);
-    for (id, subscribe) in [
-        (hash.to_string().as_str(), 0xAA),
-        (&bare, 0xAA),
-        ("run%2F1", 0xAA),
-        (&looks_like_a_hash, 0xCC),
-    ] {
-        let (status, found) = server.ask_json(&format!("/PayTool/billings/{id}")).await;
-        assert_eq!(status, StatusCode::OK, "{id}");
-        let [report] = &found["data"].as_array().unwrap()[..] else { panic!("{id}: {found}") };
-        fits(report, "Report");
-        fits(&report["subscriptions"][0], "Outcome");
-        assert_eq!(report["subscriptions"][0]["subscribeId"], subscribe, "{id}");
-        assert_eq!(report["subscriptions"][0]["state"], "open");
-    }
-    for id in [&"dd".repeat(32), "run", "0x", "%ff"] {
-        let (status, found) = server.ask_json(&format!("/PayTool/billings/{id}")).await;
-        assert_eq!((status, &found["data"]), (StatusCode::NOT_FOUND, &Value::Null), "{id}");
-        assert_eq!(found["code"], 0);
-    }
 }

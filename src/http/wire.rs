@@ -66,11 +66,10 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
     }
     let Some(data) = data else {
         let options = options::read(&top)?;
-        if code.is_none() {
-            options::nothing_else(&top)?;
-        }
+        options::nothing_else(&top)?;
         return posted(options, list(top.list()?)?);
     };
+    options::no_list_beside_data(&top)?;
     let page: Object<'_> = serde_json::from_str(data.get()).map_err(|e| json(&e))?;
     options::none_in_page(&page)?;
     posted(options::read(&top)?, list(page.list()?)?)

@@ -46,7 +46,7 @@ pub use billing::Gate;
 pub use watcher::Watcher;
 
 use alloy::primitives::B256;
-use billing::{Order, PlatformChainId};
+use billing::{CallerKey, Order, PlatformChainId};
 use journal::{
     Billing, Journal, JournalError, NotWritten, OtherPause, Pause, PersonsWord, Resolved, Spent,
     Switch, Unresolved,
@@ -164,8 +164,12 @@ impl Engine {
         self.journal.billing_by_hash(hash).await
     }
 
-    /// The batches that were accepted under a request id, newest first.
-    pub async fn billings_by_request(&self, id: String) -> Result<Vec<Billing>, JournalError> {
-        self.journal.billings_by_request(id).await
+    /// The batches that answers to a request id have named, newest first: the asking caller's own, if it has any.
+    pub async fn billings_by_request(
+        &self,
+        id: String,
+        caller: Option<CallerKey>,
+    ) -> Result<Vec<Billing>, JournalError> {
+        self.journal.billings_by_request(id, caller).await
     }
 }

@@ -254,11 +254,15 @@ fn row_before(tables: Reading<'_>, place: FeedPlace) -> SqlResult<Option<i64>> {
     if holds(tables, place.heard)? {
         return Ok(Some(place.heard.row));
     }
+    // He heard of a copy put back that this history does not go back to: a newer file was put back in its place.
+    // Nothing here tells where the two part, so that everything is told again.
+    if !holds(tables, place.restored)? {
+        return Ok(Some(0));
+    }
     // The follower's history and this one part at the first copy put back that he has not heard of.
-    let common = if holds(tables, place.restored)? { place.restored.row } else { 0 };
     let sql = "SELECT seq FROM history WHERE event = 'restored' AND seq > ?1 ORDER BY seq LIMIT 1";
     let parting: Option<i64> =
-        tables.select(sql)?.query_row([common], |row| row.get(0)).optional()?;
+        tables.select(sql)?.query_row([place.restored.row], |row| row.get(0)).optional()?;
     let parting = parting.filter(|row| *row <= place.heard.row);
     Ok(parting.map(|row| row.saturating_sub(1)))
 }

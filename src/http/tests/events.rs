@@ -1,6 +1,8 @@
 //! The feed is asked in words that it knows, and tells what the document says.
 
 use super::*;
+use billing::{ItemOutcome, Landed, TakenAsTold, Verdict};
+use journal::Settlement;
 
 #[tokio::test]
 async fn the_feed_says_what_is_wrong_with_a_question() {
@@ -51,6 +53,53 @@ async fn an_event_is_told_as_the_document_describes_it() {
     let (_, body) = server.ask_json(&format!("/PayTool/events?after={next}")).await;
     let rest = body["data"]["events"].as_array().unwrap();
     assert_eq!((rest.len(), &rest[0]["requestId"]), (1, &json!("two")));
+}
+
+#[tokio::test]
+async fn an_event_tells_what_was_taken_where_that_is_not_what_was_claimed() {
+    let server = TestServer::new();
+    let hash = B256::with_last_byte(1);
+    let claimed = Some(Address::repeat_byte(0x52));
+    let terms = ChargeTerms { plan_version: None, wallet: claimed, token: claimed };
+    let batch = server.accept_of("one", hash, terms, &[1, 2]).await;
+    let (amount, wallet) = (Some(U256::from(7)), Some(SIGNER));
+    let taken = TakenAsTold { amount, wallet, token: Some(SIGNER) };
+    let outcomes = vec![ItemOutcome::ChargedAsTold(taken), ItemOutcome::Charged];
+    let landed = Landed { hash, block: BlockRef { number: 7, time: 0, hash: None }, record: None };
+    let settlement = Settlement { batch, verdict: Verdict::Charged(landed, outcomes), guard_s: 0 };
+    server.state.engine.journal.settle(vec![settlement], 2000).await.unwrap();
+    let (_, body) = server.ask_json("/PayTool/events").await;
+    let told = |event: usize, charge: usize| {
+        let charge = &body["data"]["events"][event]["charges"][charge];
+        ["chargedAmount", "chargedToken", "chargedWallet"].map(|field| charge[field].clone())
+    };
+    let (none, address) = ([Value::Null, Value::Null, Value::Null], json!(SIGNER.to_string()));
+    assert_eq!(told(1, 0), [json!("7"), address.clone(), address], "{body}");
+    assert_eq!((told(1, 1), told(0, 0), told(0, 1)), (none.clone(), none.clone(), none));
+}
+
+#[tokio::test]
+async fn a_page_of_events_has_so_many_charges_and_no_more() {
+    let server = TestServer::new();
+    for (last, charges) in [(1, 400), (2, 400), (3, 400), (4, 1_001), (5, 1)] {
+        let (hash, subscribes) = (
+            B256::with_last_byte(last),
+            Vec::from_iter((1..=charges).map(|one| i64::from(last) * 10_000 + one)),
+        );
+        server.accept_of(&last.to_string(), hash, ChargeTerms::default(), &subscribes).await;
+    }
+    let (mut pages, mut query) = (vec![], String::new());
+    loop {
+        let (_, body) = server.ask_json(&format!("/PayTool/events{query}")).await;
+        let told = body["data"]["events"].as_array().unwrap();
+        let of_event = |event: &Value| event["charges"].as_array().unwrap().len();
+        if told.is_empty() {
+            break;
+        }
+        pages.push(told.iter().map(of_event).collect::<Vec<_>>());
+        query = format!("?after={}", body["data"]["next"].as_str().unwrap());
+    }
+    assert_eq!(pages, [vec![400, 400], vec![400], vec![1_001], vec![1]]);
 }
 
 #[tokio::test(start_paused = true)]

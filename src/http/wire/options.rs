@@ -107,6 +107,15 @@ pub(super) fn nothing_else(top: &Object<'_>) -> Result<(), Malformed> {
     }
 }
 
+/// Refuses a list beside the platform's page, which has one of its own: neither is guessed to be the one that is meant.
+pub(super) fn no_list_beside_data(top: &Object<'_>) -> Result<(), Malformed> {
+    if top.0.contains_key("list") {
+        let why = "list: there is data, too, with a list of its own. Post one of them";
+        return Err(Malformed::Option(why.to_owned()));
+    }
+    Ok(())
+}
+
 /// Refuses options in the page of the platform's envelope, where none is read.
 pub(super) fn none_in_page(page: &Object<'_>) -> Result<(), Malformed> {
     match page.0.keys().find_map(|key| Some((key, meant(key)?))) {

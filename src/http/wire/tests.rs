@@ -87,6 +87,14 @@ fn a_near_miss_of_an_option_is_refused_wherever_it_stands() {
 }
 
 #[test]
+fn a_list_beside_data_is_refused() {
+    let said = why(&format!(r#"{{"code":200,"data":{{"list":[{ENTRY}]}},"list":[{ENTRY}]}}"#));
+    assert!(said.starts_with("list: there is data, too"), "{said}");
+    let said = why(&format!(r#"{{"code":200,"noSend":true,"list":[{ENTRY}]}}"#));
+    assert!(said.starts_with("noSend: there is no such option"), "{said}");
+}
+
+#[test]
 fn nothing_unknown_beside_a_callers_list_is_ignored() {
     for key in ["noSend", "validate", "options", "idempotencyKey"] {
         let said = why(&format!("{{\"{key}\":true,\"list\":[{ENTRY}]}}"));

@@ -18,9 +18,14 @@ pub enum RequestStanding {
 }
 
 impl Journal {
-    /// The batches that answers to a request id have named, newest first, at most 100.
-    pub async fn billings_by_request(&self, id: String) -> Result<Vec<Billing>, JournalError> {
-        self.queue.read(move |conn| billings(conn, &id)).await
+    /// The batches that answers to a request id have named, newest first, at most 100: to the request of this
+    /// name that `caller` has posted, and only if there is none, to those of others.
+    pub async fn billings_by_request(
+        &self,
+        id: String,
+        caller: Option<CallerKey>,
+    ) -> Result<Vec<Billing>, JournalError> {
+        self.queue.read(move |conn| billings_heard_by(conn, &id, caller.as_ref())).await
     }
 
     /// Reads the standing of a request, and if it is known to have been told of `batches`.
@@ -117,6 +122,30 @@ pub(crate) fn billings(conn: &dyn Database, id: &str) -> SqlResult<Vec<Billing>>
                ORDER BY batch DESC LIMIT 100";
     let batches: Vec<i64> =
         conn.prepare_cached(sql)?.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    batches.into_iter().filter_map(|id| billing(conn, BatchId(id)).transpose()).collect()
+}
+
+/// The batches that answers to the request of this name of `caller` have named; where it has none, of all others.
+fn billings_heard_by(
+    conn: &dyn Database,
+    id: &str,
+    caller: Option<&CallerKey>,
+) -> SqlResult<Vec<Billing>> {
+    let caller = caller_key(caller);
+    let known = conn
+        .prepare_cached("SELECT 1 FROM request WHERE id = ?1 AND caller_key = ?2")?
+        .query_row(params![id, caller], |_| Ok(()))
+        .optional()?;
+    if known.is_none() {
+        return billings(conn, id);
+    }
+    let sql = "SELECT batch FROM request WHERE id = ?1 AND caller_key = ?2 AND batch IS NOT NULL
+               UNION SELECT batch FROM request_batch WHERE request = ?1 AND caller_key = ?2
+               ORDER BY batch DESC LIMIT 100";
+    let batches: Vec<i64> = conn
+        .prepare_cached(sql)?
+        .query_map(params![id, caller], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
     batches.into_iter().filter_map(|id| billing(conn, BatchId(id)).transpose()).collect()
 }
 

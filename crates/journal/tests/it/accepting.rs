@@ -65,8 +65,8 @@ async fn what_was_answered_is_what_a_restart_finds() {
     let journal = &book.journal;
     assert_eq!(journal.lane(lane()).take_up().await.unwrap().open, std::slice::from_ref(&slot));
     assert_eq!(journal.billing_by_hash(signed(FIRST).hash).await.unwrap(), Some(billing.clone()));
-    assert_eq!(journal.billings_by_request("run-1".to_owned()).await.unwrap(), [billing]);
-    assert_eq!(journal.billings_by_request("run-2".to_owned()).await.unwrap(), []);
+    assert_eq!(journal.billings_by_request("run-1".to_owned(), None).await.unwrap(), [billing]);
+    assert_eq!(journal.billings_by_request("run-2".to_owned(), None).await.unwrap(), []);
     assert_eq!(journal.billing_by_hash(signed(FIRST + 1).hash).await.unwrap(), None);
     assert_eq!(
         journal.lane(LaneId { signer: CONTRACT, ..lane() }).take_up().await.unwrap().open,

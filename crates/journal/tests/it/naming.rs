@@ -1,6 +1,7 @@
 //! The names of requests: what they lead to, and what they may stand for.
 
 use super::*;
+use billing::CallerKey;
 
 /// A proposal for `who` in a request of this name.
 fn named(id: &str, digest: u8, who: u8) -> Proposal {
@@ -9,7 +10,7 @@ fn named(id: &str, digest: u8, who: u8) -> Proposal {
 }
 
 async fn found(book: &Book, id: &str) -> Vec<BatchId> {
-    let billings = book.journal.billings_by_request(id.to_owned()).await.unwrap();
+    let billings = book.journal.billings_by_request(id.to_owned(), None).await.unwrap();
     billings.into_iter().map(|billing| billing.batch).collect()
 }
 
@@ -45,6 +46,25 @@ async fn a_name_stands_for_one_request_of_its_caller() {
     others.request = Some(NamedRequest { caller: None, ..request("a", 2) });
     others.caller = None;
     book.take(others).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_finds_the_billings_of_its_own_caller() {
+    let book = Book::new().await;
+    let first = book.take(named("a", 1, 1)).await.unwrap().batch;
+    let mut others = named("a", 2, 2);
+    others.request = Some(NamedRequest { caller: None, ..request("a", 2) });
+    others.caller = None;
+    let second = book.take(others).await.unwrap().batch;
+    let ours = request("a", 1).caller;
+    for (caller, expected) in [
+        (ours, vec![first]),
+        (None, vec![second]),
+        (Some(CallerKey("who reads alone".to_owned())), vec![second, first]),
+    ] {
+        let found = book.journal.billings_by_request("a".to_owned(), caller).await.unwrap();
+        assert_eq!(found.iter().map(|billing| billing.batch).collect::<Vec<_>>(), expected);
+    }
 }
 
 #[tokio::test]

@@ -101,7 +101,7 @@ async fn a_journal_of_every_kept_version_is_opened_and_knows_what_it_knew() {
         for (who, free) in [(1, false), (2, true), (3, true), (5, true), (9, false), (10, false)] {
             assert_eq!(book.takes(item(who, 1)).await, free, "version {version}, {who}");
         }
-        let found = book.journal.billings_by_request("run-1".to_owned()).await.unwrap();
+        let found = book.journal.billings_by_request("run-1".to_owned(), None).await.unwrap();
         assert_eq!(found[0].caller, Some(asked_by()));
         assert_eq!((found[0].network, found[0].block), (NETWORK, Some(BLOCK)));
     }

@@ -152,6 +152,44 @@ async fn a_second_copy_that_is_put_back_is_told_from_where_it_parts() {
 }
 
 #[tokio::test]
+async fn a_follower_of_an_old_copy_hears_everything_when_the_newer_file_is_put_back() {
+    let book = Book::in_a_file().await;
+    let path = config(&book.room).path;
+    let [backup, newer] = ["backup", "newer"].map(|name| book.room.path().join(name));
+    let put = async |book: Book, kept: Option<&std::path::Path>, file: &std::path::Path| {
+        book.journal.close().await;
+        if let Some(kept) = kept {
+            std::fs::copy(&path, kept).unwrap();
+        }
+        std::fs::copy(file, &path).unwrap();
+        let book = book.restart();
+        assert!(book.journal.found().is_old_copy());
+        book
+    };
+    for who in 1..=3 {
+        book.accept(&[item(who, 1)]).await.unwrap();
+    }
+    let before = rest(&book, FeedPlace::default(), 2).await.1;
+    book.journal.close().await;
+    std::fs::copy(&path, &backup).unwrap();
+    let book = book.restart();
+    for who in 4..=5 {
+        book.accept(&[item(who, 1)]).await.unwrap();
+    }
+    let whole = rest(&book, FeedPlace::default(), 100).await.0;
+    let book = put(book, Some(&newer), &backup).await;
+    for who in 20..=29 {
+        book.accept(&[item(who, 1)]).await.unwrap();
+    }
+    let (told, place) = rest(&book, before, 100).await;
+    assert_eq!((told.len(), told[0].kind), (11, FeedKind::Restored), "he follows the old copy");
+    let book = put(book, None, &newer).await;
+    let (told, _) = rest(&book, place, 100).await;
+    assert_eq!(heard(&told[..5]), heard(&whole));
+    assert_eq!((told.len(), told[5].kind), (6, FeedKind::Restored));
+}
+
+#[tokio::test]
 async fn a_place_of_another_history_is_not_gone_on_from() {
     let (book, other) = (Book::new().await, Book::new().await);
     book.accept(&[item(1, 1)]).await.unwrap();
