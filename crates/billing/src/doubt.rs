@@ -94,7 +94,7 @@ pub enum UnconfirmedSeen {
         unknown: bool,
         /// True if something waits in a pool, and its node does not tell what.
         untold: bool,
-        /// True if a node that should tell told nothing.
+        /// True if fewer nodes told than have to agree.
         unread: bool,
         /// Until when unknown calls can land that were signed after this process began, Unix ms of blocks.
         rival_until_ms: Option<u64>,
@@ -184,7 +184,7 @@ pub enum Doubt {
     },
     /// That cannot be told yet: the lane is closed until the next look.
     Wait,
-    /// A node told nothing, and its answer is needed: the look fails.
+    /// Too few nodes told, and their answers are needed: the look fails.
     Unread,
 }
 

@@ -54,7 +54,8 @@ pub trait NonceHistory: Send + Sync + fmt::Debug {
 #[async_trait]
 pub trait BlockHistory: Send + Sync + fmt::Debug {
     /// Returns the time of the account's last use in irrevocable blocks, Unix ms of its blocks: the latest that any
-    /// node tells. None if there was no use. Fails while a node that is fit to be asked does not tell.
+    /// node tells, and before the time of the newest of these blocks. None if there was no use. Fails while fewer
+    /// nodes tell than have to agree.
     async fn last_used(&self) -> Result<Option<u64>, ChainError>;
 
     /// Reads on in the irrevocable blocks for transactions of our account, and returns all that was found so far.
@@ -66,7 +67,7 @@ pub trait BlockHistory: Send + Sync + fmt::Debug {
 
     /// Returns the calls of our account that are in blocks which are not irrevocable yet, or wait in pools, as any
     /// node tells. A transaction among `ours` waits by right, and no pool is asked about it; if `ours` is none, no
-    /// pool is asked at all. Fails while a node that is fit to be asked does not tell of its blocks.
+    /// pool is asked at all. Fails while nothing is known of the head.
     async fn revocable_calls(
         &self,
         ours: Option<&BTreeSet<B256>>,
@@ -126,7 +127,8 @@ pub struct RevocableCalls {
     pub calls: Vec<RevocableCall>,
     /// True if something of the account waits in a pool, and the pool's node does not tell what.
     pub untold: bool,
-    /// The reason why a node that should tell told nothing; none if every one did.
+    /// The reason why fewer nodes told of all their new blocks than have to agree; none if enough did. What is not
+    /// among the calls may be there all the same then.
     pub unread: Option<ChainError>,
 }
 
@@ -138,6 +140,6 @@ pub struct RevocableCall {
     /// True if the call is to a contract that is billed through.
     pub bills: bool,
     /// The time until which it can land, Unix ms of blocks, if it was signed after this process began; none if
-    /// before.
+    /// before. At most a day after the head by which the call was seen first.
     pub rival_until_ms: Option<u64>,
 }

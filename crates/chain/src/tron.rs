@@ -18,6 +18,7 @@ mod head;
 mod head_watch;
 mod horizon;
 mod inspect;
+mod newest_read;
 mod node_facts;
 mod node_look;
 mod on_record;

@@ -72,7 +72,7 @@ async fn reconcile_from(lane: &Lane, mut view: PastView) -> Result<Reconciled, L
                     lane.past.note();
                 }
                 if let Some(error) = unread {
-                    debug!(%error, "new blocks could not be read of every node; that is tried again");
+                    debug!(%error, "new blocks could not be read of enough nodes; that is tried again");
                 }
                 return Ok(Reconciled::Settled);
             }
@@ -142,8 +142,8 @@ async fn ask_last_use(lane: &Lane) -> Result<LastUseSeen, LaneError> {
     Ok(LastUseSeen::At { used_ms, known_ms })
 }
 
-/// Asks for calls that are not irrevocable, and compares them with the journal. Also returns the error of a node that
-/// should tell and told nothing.
+/// Asks for calls that are not irrevocable, and compares them with the journal. Also returns the reason
+/// why too few nodes told.
 async fn ask_unconfirmed(
     lane: &Lane,
     places: UnconfirmedIn,

@@ -18,7 +18,7 @@ pub(super) const TRIES: usize = 3;
 
 /// The longest life that nodes allow a transaction. java-tron:
 /// common/.../core/Constant.java, `MAXIMUM_TIME_UNTIL_EXPIRATION`.
-const LONGEST_LIFE_MS: u64 = 86_400_000;
+pub(super) const LONGEST_LIFE_MS: u64 = 86_400_000;
 
 /// One account on a TRON chain, and the way to the chain. Clones are the same.
 #[derive(Clone, Debug)]

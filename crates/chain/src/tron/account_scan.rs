@@ -142,12 +142,19 @@ impl AccountScan {
         let head = self.head.current().await?;
         let mut state = self.arrivals.lock().await;
         // It stays in the state: were it lost, today's head would be the first block, and the blocks before unread.
-        let reading = state
-            .get_or_insert_with(|| {
-                Reading::after(&head.solid, self.horizon.at_start(&head)).of_uses()
-            })
-            .clone();
+        let reading = self.begin_arrivals(&mut state, &head).clone();
         self.proceed(&mut state, reading, &head).await
+    }
+
+    /// Returns the reading of the blocks that become irrevocable, begun here if it was not yet.
+    fn begin_arrivals<'a>(
+        &self,
+        state: &'a mut Option<Reading>,
+        head: &TronHead,
+    ) -> &'a mut Reading {
+        state.get_or_insert_with(|| {
+            Reading::after(&head.solid, self.horizon.at_start(head)).of_uses()
+        })
     }
 
     /// Reads on, and leaves in `state` where to begin the next time. After a misfit a reading that stands in `state`
@@ -251,18 +258,26 @@ impl AccountScan {
 
 #[async_trait]
 impl BlockHistory for AccountScan {
-    /// The latest time that any node tells: a node that lies has blocks read for nothing, and a node that hides a use
-    /// is not alone if there are two.
+    /// The latest time that any node tells: a node that hides a use is not alone if there are two. A later time than
+    /// that of the agreed irrevocable blocks does not count, since a node that lies may tell one that no block reaches:
+    /// such a use is in a block that [`ScanRange::Arrivals`] reads, which begins no later than here.
     async fn last_used(&self) -> Result<Option<u64>, ChainError> {
-        self.head.current().await?;
-        let me = self.access.signer();
-        let asked = self.access.fleet.fit().into_iter();
+        let head = self.head.current().await?;
+        self.begin_arrivals(&mut *self.arrivals.lock().await, &head);
+        let (fleet, me) = (&self.access.fleet, self.access.signer());
+        let asked = fleet.fit().into_iter();
         let asked = asked.map(async |id| self.access.api_of(id).account(Side::Solidity, me).await);
-        let mut latest = None;
-        for told in join_all(asked).await {
-            latest = latest.max(told?.map(|account| account.used_ms).filter(|ms| *ms > 0));
+        let (told, failed): (Vec<_>, Vec<_>) =
+            join_all(asked).await.into_iter().partition(Result::is_ok);
+        // That the account was not used is an absence: too few that tell so are no answer.
+        if told.len() < fleet.needed() {
+            let why = failed.into_iter().find_map(Result::err).map(ChainError::from);
+            return Err(why.unwrap_or_else(|| Unanswered::TooFewNodes.into()));
         }
-        Ok(latest)
+        // A use in a block bears the time of the block before.
+        let last_ms = head.solid.time_ms.saturating_sub(1);
+        let used = told.into_iter().flatten().flatten().map(|account| account.used_ms);
+        Ok(used.filter(|ms| *ms > 0).max().map(|ms| ms.min(last_ms)))
     }
 
     async fn scan_blocks(&self, range: ScanRange) -> Result<BlockScan, ChainError> {

@@ -1,11 +1,13 @@
 //! The account's acts that are not irrevocable yet, as each node tells by itself: calls in its newest blocks, and
-//! in its pool. One node that tells of a call is enough: the call was signed with the account's key.
+//! in its pool. One node that tells of a call is enough: what one node alone has may land. The signature of a call is
+//! not checked, since other keys may sign for an account, so a node can make a call up.
 
-use super::access::Access;
+use super::access::{Access, LONGEST_LIFE_MS};
 use super::foreign_calls::{OwnCall, call_by};
 use super::head::TronHead;
 use super::head_watch::HeadWatch;
 use super::horizon::SigningHorizon;
+use super::newest_read::NewestRead;
 use super::node_look::{TronLook, newest_of};
 use crate::{ChainError, RevocableCall, RevocableCalls, Unanswered};
 use ::node::NodeId;
@@ -16,12 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::successors;
 use std::sync::Arc;
 use tokio::sync::Mutex;
-use tron_node::{BlockPoint, BlockReader, MissingBlock, Side, TronBlock};
+use tron_node::{BlockReader, MissingBlock, Side, TronBlock};
 use tron_primitives::block::ProvenBlock;
-
-/// Highest number of blocks read since the last that was read. If there are more, irrevocable blocks tell of the
-/// missed calls after a start, and nothing tells of them later.
-const BLOCKS_AT_MOST: u64 = 600;
 
 /// Number of blocks that are asked for together: more might be too much for one answer.
 const RANGE: u64 = 8;
@@ -44,57 +42,44 @@ struct NewestBlocks {
     read: BTreeMap<NodeId, NewestRead>,
     /// Transactions in pools that are none of ours.
     others: BTreeSet<B256>,
+    /// Until when calls are waited for that say that they could land for longer than any can, Unix ms of blocks.
+    longest: BTreeMap<B256, u64>,
 }
 
-/// The reading of one node's newest blocks.
-#[derive(Clone, Debug)]
-struct NewestRead {
-    last: BlockPoint,
-    /// The last of what was read that nobody can undo: other forks are read from here on.
-    solid: BlockPoint,
-    /// Calls of ours that were read last or are not irrevocable, and the number of the block of each.
-    calls: Vec<(u64, RevocableCall)>,
-}
-
-impl NewestRead {
-    fn after(block: &TronBlock) -> Self {
-        Self { last: block.into(), solid: block.into(), calls: Vec::new() }
+impl NewestBlocks {
+    /// Returns the call with a bound to how long it is waited for. No block holds a transaction that could land longer
+    /// than [`LONGEST_LIFE_MS`] after the block before, so one that says so is made up, or can land only later: its
+    /// bound is set when it is seen first, and gives way to its own time once it could land.
+    fn bounded(&mut self, call: RevocableCall, head: &TronHead) -> RevocableCall {
+        let longest_ms = head.newest.time_ms.saturating_add(LONGEST_LIFE_MS);
+        let bound = |until_ms: u64| {
+            if until_ms <= longest_ms {
+                return until_ms;
+            }
+            *self.longest.entry(call.hash).or_insert(longest_ms)
+        };
+        RevocableCall { rival_until_ms: call.rival_until_ms.map(bound), ..call }
     }
 
-    /// The same before anything was read that can be undone.
-    fn on_another_fork(&self) -> Self {
-        Self { last: self.solid, solid: self.solid, calls: Vec::new() }
-    }
-
-    /// The calls. Those that are irrevocable are told once: what was read late was young when nothing was read.
-    fn tell(&mut self, solid: &TronBlock) -> Vec<RevocableCall> {
-        let told = self.calls.iter().map(|(_, call)| *call).collect();
-        self.calls.retain(|(number, _)| *number > solid.number);
-        self.solid = if self.last.number < solid.number { self.last } else { solid.into() };
-        told
-    }
-
-    /// The account was not used since the last block that was read. Up to a block that nobody can undo, which no
-    /// server behind a node's door is behind, that need not be read.
-    fn nothing_since(&mut self, solid: &TronBlock) {
-        if solid.number > self.last.number {
-            self.last = solid.into();
+    /// Forgets what is too much.
+    fn forget_some(&mut self) {
+        while self.others.len() > KEPT {
+            self.others.pop_first();
         }
-    }
-
-    /// Returns true if the next blocks up to `newest` can follow the blocks that were read.
-    fn leads_to(&self, newest: &TronBlock) -> bool {
-        let reached = self.last.number == newest.number && self.last.id == newest.id;
-        let missing = newest.number.saturating_sub(self.last.number);
-        reached || (1..=BLOCKS_AT_MOST).contains(&missing)
+        while self.longest.len() > KEPT {
+            self.longest.pop_first();
+        }
     }
 }
 
 /// The answers of one node.
 struct NodeTold {
-    calls: RevocableCalls,
+    pool: PoolTold,
+    /// The calls in its newest blocks.
+    in_blocks: Vec<RevocableCall>,
     read: NewestRead,
-    others: Vec<B256>,
+    /// The reason why it did not tell of all its blocks; none if it did.
+    unread: Option<ChainError>,
 }
 
 /// Reads the account's acts that can still be undone.
@@ -119,8 +104,8 @@ impl RevocableScan {
         Self { access, head, reader, horizon, newest: Mutex::default() }
     }
 
-    /// Collects the calls that every fit node tells of. Pools are asked for all but `ours`; if `ours` is none,
-    /// pools are not asked.
+    /// Collects the calls that any fit node tells of. Pools are asked for all but `ours`; if `ours` is none, pools are
+    /// not asked. That there is nothing else is an absence: fewer nodes than have to agree do not tell it.
     pub(super) async fn calls(
         &self,
         ours: Option<&BTreeSet<B256>>,
@@ -129,94 +114,126 @@ impl RevocableScan {
         // From the first look on it is known what was signed before this process began.
         self.horizon.at_start(&head);
         let mut state = self.newest.lock().await;
-        let NewestBlocks { read, others } = &*state;
+        let NewestBlocks { read, others, .. } = &*state;
         let asked = self.access.fleet.fit().into_iter();
         let asked = asked.map(async |node| {
             let read = read.get(&node).cloned();
-            (node, self.calls_at(node, &head, read, ours, others).await)
+            (node, self.told_by(node, &head, read, ours, others).await)
         });
         let told = join_all(asked).await;
-        let mut all = RevocableCalls::default();
-        for (node, told) in told {
-            let NodeTold { calls: here, read, others } = match told {
-                Ok(told) => told,
-                // The calls that the other nodes tell of are known all the same.
-                Err(error) => {
-                    all.unread.get_or_insert(error);
-                    continue;
-                }
+        let (mut all, mut tellers, mut failure) = (RevocableCalls::default(), 0_usize, None);
+        for (node, NodeTold { pool, in_blocks, read, unread }) in told {
+            // What a node tells of counts, also if that is not all.
+            all.calls.extend(in_blocks.into_iter().map(|call| state.bounded(call, &head)));
+            let pooled = pool.calls.into_iter().map(|call| state.bounded(call, &head));
+            let lands = |call: &RevocableCall| {
+                call.rival_until_ms.is_none_or(|until_ms| until_ms > head.solid.time_ms)
             };
-            all.calls.extend(here.calls);
-            all.untold |= here.untold;
+            all.calls.extend(pooled.filter(lands));
+            if let Some(error) = unread {
+                failure.get_or_insert(error);
+            } else {
+                all.untold |= pool.untold;
+                tellers = tellers.saturating_add(1);
+            }
             state.read.insert(node, read);
-            state.others.extend(others);
+            state.others.extend(pool.others);
         }
-        while state.others.len() > KEPT {
-            state.others.pop_first();
+        state.forget_some();
+        if tellers < self.access.fleet.needed() {
+            all.unread = Some(failure.unwrap_or_else(|| Unanswered::TooFewNodes.into()));
         }
         Ok(all)
     }
 
     /// Reads one node on from `read`. Transactions of its pool that are `ours`, or known to be others', are not asked
     /// for.
-    async fn calls_at(
+    async fn told_by(
         &self,
         node: NodeId,
         head: &TronHead,
         read: Option<NewestRead>,
         ours: Option<&BTreeSet<B256>>,
         others: &BTreeSet<B256>,
-    ) -> Result<NodeTold, ChainError> {
+    ) -> NodeTold {
         let mut read = read.unwrap_or_else(|| NewestRead::after(&head.solid));
-        let unread = || ChainError::from(Unanswered::Unread(head.newest.number));
-        let TronLook { newest, used_ms, .. } = head.look_of(node).ok_or_else(unread)?;
-        // A use of the account in a block bears the time of the block before.
-        if *used_ms < read.last.time_ms {
-            let calls =
-                RevocableCalls { calls: read.tell(&head.solid), ..RevocableCalls::default() };
-            read.nothing_since(&head.solid);
-            return Ok(NodeTold { calls, read, others: Vec::new() });
+        let Some(TronLook { newest, used_ms, .. }) = head.look_of(node) else {
+            let unread = Some(Unanswered::Unread(head.newest.number).into());
+            let in_blocks = read.tell_known(&head.solid);
+            return NodeTold { pool: PoolTold::default(), in_blocks, read, unread };
+        };
+        if let Some(in_blocks) = read.tell_all(*used_ms, &head.solid) {
+            return NodeTold { pool: PoolTold::default(), in_blocks, read, unread: None };
         }
-        let (mut pool, mut newest) = (PoolTold::default(), newest.clone());
+        let mut pool = PoolTold::default();
+        let mut shown = Ok(newest.clone());
         if let Some(ours) = ours.filter(|_| *used_ms >= newest.time_ms) {
             pool = self.pool_of(node, head, ours, others).await;
             // Asked after the pool: what has left it meanwhile is in a block up to this one.
-            newest = newest_of(self.access.api_of(node), Side::Full).await?;
+            shown = newest_of(self.access.api_of(node), Side::Full).await;
         }
-        let mut read = self.read_up_to(node, &newest, read, head).await?;
-        let mut calls = RevocableCalls { calls: pool.calls, untold: pool.untold, unread: None };
-        calls.calls.extend(read.tell(&head.solid));
-        Ok(NodeTold { calls, read, others: pool.others })
+        let done = match shown {
+            Ok(newest) => self.read_up_to(node, &newest, &mut read, head).await,
+            Err(error) => Err(error),
+        };
+        let in_blocks = if done.is_ok() {
+            read.ended(*used_ms);
+            read.tell(&head.solid)
+        } else {
+            read.tell_known(&head.solid)
+        };
+        NodeTold { pool, in_blocks, read, unread: done.err() }
     }
 
+    /// Reads on up to `newest`. If a block is missing, what was read before that block stays read.
     async fn read_up_to(
         &self,
         node: NodeId,
         newest: &TronBlock,
-        read: NewestRead,
+        read: &mut NewestRead,
         head: &TronHead,
-    ) -> Result<NewestRead, ChainError> {
-        for read in [read.on_another_fork(), read].into_iter().rev() {
-            if read.leads_to(newest)
-                && let Some(read) = self.read_newer(node, newest, read, head).await?
-            {
-                return Ok(read);
+    ) -> Result<(), ChainError> {
+        for mut from in [read.clone(), read.on_another_fork()] {
+            if !from.leads_to(newest) {
+                continue;
+            }
+            match self.read_newer(node, newest, &mut from, head).await {
+                Ok(false) => {}
+                Ok(true) => {
+                    *read = from;
+                    return Ok(());
+                }
+                Err(error) => {
+                    *read = from;
+                    if !read.is_stuck(&head.solid) {
+                        return Err(error);
+                    }
+                    let mut after = read.passed_over(&head.solid);
+                    if self.read_newer(node, newest, &mut after, head).await? {
+                        *read = after;
+                        return Ok(());
+                    }
+                    return Err(error);
+                }
             }
         }
         // Too long ago.
-        let anew = NewestRead::after(&head.solid);
-        let unread = || Unanswered::Unread(newest.number).into();
-        self.read_newer(node, newest, anew, head).await?.ok_or_else(unread)
+        let mut anew = NewestRead::after(&head.solid);
+        if self.read_newer(node, newest, &mut anew, head).await? {
+            *read = anew;
+            return Ok(());
+        }
+        Err(Unanswered::Unread(newest.number).into())
     }
 
-    /// Reads on up to `newest`; none if the blocks do not follow those that were read.
+    /// Reads on up to `newest`; returns false if the blocks do not follow those that were read.
     async fn read_newer(
         &self,
         node: NodeId,
         newest: &TronBlock,
-        mut read: NewestRead,
+        read: &mut NewestRead,
         head: &TronHead,
-    ) -> Result<Option<NewestRead>, ChainError> {
+    ) -> Result<bool, ChainError> {
         let (first, end) = (read.last.number.saturating_add(1), newest.number.saturating_add(1));
         let starts = successors(Some(first), |start| start.checked_add(RANGE));
         let asked = starts
@@ -225,11 +242,11 @@ impl RevocableScan {
             .map(|range| self.reader.blocks(node, Side::Full, range));
         let mut ranges = stream::iter(asked).buffered(RANGES_AT_ONCE);
         while let Some(blocks) = ranges.next().await {
-            if !self.reads_blocks(&mut read, &blocks.map_err(unread)?, head) {
-                return Ok(None);
+            if !self.reads_blocks(read, &blocks.map_err(unread)?, head) {
+                return Ok(false);
             }
         }
-        Ok(Some(read))
+        Ok(true)
     }
 
     /// Reads these blocks; returns true if they follow the blocks that were read.
@@ -238,7 +255,7 @@ impl RevocableScan {
             let Ok(last) = read.last.followed_by(&TronBlock::from(proven)) else { return false };
             for one in proven.transactions() {
                 if let Some(call) = call_by(self.access.signer(), one.raw_data()) {
-                    read.calls.push((last.number, self.revocable(one.id(), &call, head)));
+                    read.found(last.number, self.revocable(one.id(), &call, head));
                 }
             }
             read.last = last;

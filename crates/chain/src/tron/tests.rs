@@ -11,6 +11,7 @@ mod forged;
 mod golden_billing;
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod node;
+mod past;
 mod preflights;
 #[path = "../../../tron-node/src/tests/recorded.rs"]
 mod recorded;
@@ -23,7 +24,7 @@ use super::*;
 use alloy::primitives::Address;
 use keys::{Key, KeySource, TestKeys};
 use node::account;
-use recorded::{Double, Exchange, client, client_of, exchanges, recorded, serving};
+use recorded::{Double, Exchange, client, client_of, exchanges, recorded, serving, serving_at};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;

@@ -127,11 +127,6 @@ impl Nodes {
         calls
     }
 
-    /// Returns true if the third node says nothing.
-    pub(crate) fn is_third_silent(self) -> bool {
-        self.word == Word::Silent
-    }
-
     fn views(self, world: &World) -> [Option<View>; 3] {
         let of = |lag: u8| {
             let newest = world.height().saturating_sub(lag);

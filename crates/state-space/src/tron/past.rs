@@ -157,7 +157,8 @@ impl Signer<'_> {
         UnconfirmedSeen::Told {
             unknown: asked && calls.iter().any(unknown),
             untold: false,
-            unread: asked && self.nodes.is_third_silent(),
+            // Two of three always tell.
+            unread: false,
             rival_until_ms: None,
         }
     }

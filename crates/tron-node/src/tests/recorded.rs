@@ -125,7 +125,16 @@ impl Double {
 
 /// Serves `double` for as long as `test` takes. The test gets the base URL.
 pub(crate) async fn serving<T>(double: &Arc<Double>, test: impl AsyncFnOnce(&str) -> T) -> T {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    serving_at("127.0.0.1", double, test).await
+}
+
+/// The same under this address, which is a provider of its own.
+pub(crate) async fn serving_at<T>(
+    address: &str,
+    double: &Arc<Double>,
+    test: impl AsyncFnOnce(&str) -> T,
+) -> T {
+    let listener = TcpListener::bind((address, 0)).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let shared = Arc::clone(double);
     let handler =
