@@ -8,6 +8,13 @@ use strum::{EnumIter, EnumString, IntoStaticStr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PlatformChainId(pub u32);
 
+impl PlatformChainId {
+    /// Returns true if a configuration can name the id: 1 to 2147483647.
+    pub fn can_be_configured(self) -> bool {
+        (1..=i32::MAX.unsigned_abs()).contains(&self.0)
+    }
+}
+
 impl fmt::Display for PlatformChainId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

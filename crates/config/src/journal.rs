@@ -97,6 +97,15 @@ pub struct JournalServer {
     pub keep_refusals: Option<Duration>,
 }
 
+/// Returns true if a mark at this path would be written over the journal or a file that goes with it. All of these begin
+/// with the journal's name; the mark's usual name does, too.
+fn is_of_the_journal(mark: &Path, journal: &Path) -> bool {
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (mark, journal) = (whole(mark).into_os_string(), whole(journal).into_os_string());
+    let (mark, journal) = (mark.as_encoded_bytes(), journal.as_encoded_bytes());
+    mark.strip_prefix(journal).is_some_and(|ending| ending != b".mark" && !ending.contains(&b'/'))
+}
+
 /// Keys of earlier versions, and what is set instead.
 const REMOVED: [(&str, &str); 3] = [
     (
@@ -107,6 +116,9 @@ const REMOVED: [(&str, &str); 3] = [
     ("peers", NOT_PASSED_ON),
     ("peers_authority_file", NOT_PASSED_ON),
 ];
+
+const MARK_OF_THE_JOURNAL: &str = "is the journal, or a name that the journal's other files have: the mark would be \
+    written over it; give the mark a name of its own";
 
 const NOT_PASSED_ON: &str = "a Signer that stands by passes nothing on. A load balancer, or the caller itself, finds \
     the one that serves by /health/serving (docs/postgres.md)";
@@ -130,9 +142,14 @@ impl JournalPlace {
         if !reader.has("url") && !reader.has("url_file") {
             removed?;
             only_with_a_url(reader)?;
+            let path = file?.unwrap_or_else(|| USUAL_FILE.into());
+            let mark_path = mark?;
+            if mark_path.as_ref().is_some_and(|mark| is_of_the_journal(mark, &path)) {
+                return Err(reader.fault("mark_path", MARK_OF_THE_JOURNAL));
+            }
             return Ok(Self::File(JournalConfig {
-                path: file?.unwrap_or_else(|| USUAL_FILE.into()),
-                mark_path: mark?,
+                path,
+                mark_path,
                 backups: backups?,
                 min_free_bytes: min_free_bytes?,
                 queue_length: queue_length?,

@@ -85,7 +85,7 @@ impl<'j> LaneJournal<'j> {
                 known_until_ms = doubts::unknown_lanes(conn)?;
             }
             if known_until_ms.is_none() && unwritten && old_copy {
-                known_until_ms = Some(doubts::newest_row(conn)?);
+                known_until_ms = Some(doubts::known_until_ms(conn)?);
             }
             Ok(LaneState { known_until_ms, left, open: rows::open_slots(conn, lane)? })
         };

@@ -36,6 +36,23 @@ pub enum OpenError {
         /// Its mark.
         mark: PathBuf,
     },
+    /// There is no file, and the log of one that was there.
+    #[error(
+        "there was a journal at {path}: its log {log} is still there, and may hold charges that are nowhere else. Put \
+         the file back beside it, or move the log away if a new, empty journal is meant all the same"
+    )]
+    LogLeft {
+        /// The file that is gone.
+        path: PathBuf,
+        /// Its log.
+        log: PathBuf,
+    },
+    /// The path is a symbolic link: the log stands beside the file that it leads to.
+    #[error("{0} is a symbolic link: name the journal's file itself, beside which its log is")]
+    Linked(PathBuf),
+    /// The file of the mark is a database.
+    #[error("{0} is a database, and no mark of a journal: correct journal.mark_path")]
+    MarkIsDatabase(PathBuf),
     /// There is a file already.
     #[error("there is already a file at {0}: a journal is never replaced")]
     Exists(PathBuf),

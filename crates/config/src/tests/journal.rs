@@ -17,6 +17,20 @@ fn a_journal_is_a_file_unless_a_server_is_named() {
     assert_eq!(file.beside(".refusals").to_str(), Some("/var/lib/signer/journal.sqlite.refusals"));
 }
 
+/// The mark is written by giving another file its name.
+#[test]
+fn a_mark_has_a_name_that_no_file_of_the_journal_has() {
+    for ending in ["", "-wal", "-shm", ".part", ".refusals", ".webhook"] {
+        let mark = format!("{FILE}\nmark_path = 'data/local.sqlite{ending}'");
+        let told = complaints(&with(&mark), &[]);
+        assert!(told.starts_with("journal.mark_path: is the journal"), "{ending}: {told}");
+    }
+    for apart in ["data/local.sqlite.mark", "elsewhere/local.sqlite", "data/local"] {
+        let told = load(&with(&format!("{FILE}\nmark_path = {apart:?}")), &[]);
+        assert!(told.is_ok(), "{told:?}");
+    }
+}
+
 #[cfg(feature = "postgres")]
 mod on_a_server {
     use super::*;

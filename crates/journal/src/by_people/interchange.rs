@@ -71,6 +71,23 @@ fn succeeded() -> bool {
     true
 }
 
+impl BillingLine {
+    /// An error if a number is larger than a journal holds: 63 bits.
+    fn fits(&self) -> Result<(), String> {
+        let named = [
+            ("position", self.position),
+            ("block", self.block),
+            ("blockTime", self.block_time),
+            ("guard", self.guard),
+            ("blockTime and guard together", self.block_time.saturating_add(self.guard)),
+        ];
+        match named.iter().find(|(_, number)| i64::try_from(*number).is_err()) {
+            Some((name, number)) => Err(format!("{name} is {number}, more than {}", i64::MAX)),
+            None => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ClaimLine {
@@ -299,6 +316,9 @@ fn bind(conn: &dyn Database, header: &FirstLine, at_ms: i64) -> Result<(), NotIm
     }
     for told in &header.networks {
         let chain = PlatformChainId(told.chain);
+        if !chain.can_be_configured() {
+            return Err(at(1, format!("{chain} is no id of a chain: 1 to 2147483647")));
+        }
         let family = Family::from_word(&told.family)
             .ok_or_else(|| at(1, format!("there is no family {:?}", told.family)))?;
         let network = Network { family, id: told.network };
@@ -326,6 +346,7 @@ fn take(
     told: &BillingLine,
     Word { by, why, at_ms }: Word<'_>,
 ) -> Result<bool, NotImported> {
+    told.fits().map_err(|why| at(number, why))?;
     let lane = LaneId { chain: PlatformChainId(told.chain), signer: told.signer };
     let origin = Origin { lane, contract: told.contract };
     if doubts::unknown(conn, vec![told.transaction])?.is_empty() {

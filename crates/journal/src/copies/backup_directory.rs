@@ -27,11 +27,6 @@ pub(crate) fn made_ms(path: &Path) -> Option<i64> {
     Some(time.parse::<Timestamp>().ok()?.as_millisecond())
 }
 
-/// When the newest backup in a directory was begun, Unix ms.
-pub(crate) fn newest_ms(directory: &Path) -> Option<i64> {
-    listed(directory).ok()?.iter().filter_map(|path| made_ms(path)).max()
-}
-
 /// Backups in a directory, whole and in the making.
 pub(crate) fn listed(directory: &Path) -> Result<Vec<PathBuf>, NotCopied> {
     let (first, last) = NAME;

@@ -2,7 +2,7 @@
 //! and audited, in a directory of which the newest are kept.
 
 use crate::copies::backup::{PAUSE, back_up_in_steps};
-use crate::copies::backup_directory::{listed, made_ms, name, newest_ms};
+use crate::copies::backup_directory::{listed, made_ms, name};
 use crate::copies::not_copied::{NotCopied, at, remove, remove_all};
 use crate::figures::Figures;
 use crate::job::Job;
@@ -75,8 +75,7 @@ struct BackupThread {
 
 impl BackupThread {
     fn run(mut self) {
-        if let Some(since_ms) = newest_ms(&self.plan.directory).or_else(|| self.journal_begun_ms())
-        {
+        if let Some(since_ms) = self.newest_ms().or_else(|| self.journal_begun_ms()) {
             self.figures.backed_up_ms.store(since_ms, Ordering::Relaxed);
         }
         let mut wait = self.due();
@@ -98,10 +97,17 @@ impl BackupThread {
 
     /// Returns the wait until the next backup is due. A clock that was set back makes no wait longer than usual.
     fn due(&self) -> Duration {
-        let Some(newest_ms) = newest_ms(&self.plan.directory) else { return Duration::ZERO };
+        let Some(newest_ms) = self.newest_ms() else { return Duration::ZERO };
         let age_ms = self.journal.now_ms().saturating_sub(newest_ms);
         let age = u64::try_from(age_ms).map_or(Duration::ZERO, Duration::from_millis);
         self.plan.every.saturating_sub(age)
+    }
+
+    /// When the newest backup was begun, Unix ms. A clock that was ahead made those of later times.
+    fn newest_ms(&self) -> Option<i64> {
+        let now_ms = self.journal.now_ms();
+        let all = listed(&self.plan.directory).ok()?;
+        all.iter().filter_map(|path| made_ms(path)).filter(|made_ms| *made_ms <= now_ms).max()
     }
 
     fn is_stopped_within(&self, wait: Duration) -> bool {
@@ -127,14 +133,19 @@ impl BackupThread {
         let to = directory.join(name(now_ms));
         let audit = back_up_in_steps(from, &to, &mut |_, _| {}, &pause)?;
         info!(backup = %to.display(), head = %audit.head, "the journal was backed up");
-        self.clear_away()
+        self.clear_away(now_ms)
     }
 
-    /// Takes away all but the newest, unless they know what the journal does not.
-    fn clear_away(&mut self) -> Result<(), NotCopied> {
+    /// Takes away all but the newest, unless they know what the journal does not. Those of later times than the one that
+    /// was just made are by a clock that was ahead, and older.
+    fn clear_away(&mut self, now_ms: i64) -> Result<(), NotCopied> {
         let mut backups = listed(&self.plan.directory)?;
         backups.retain(|path| made_ms(path).is_some());
-        backups.sort_by_key(|path| std::cmp::Reverse(made_ms(path)));
+        let age = |path: &PathBuf| {
+            let made_ms = made_ms(path);
+            (made_ms > Some(now_ms), std::cmp::Reverse(made_ms))
+        };
+        backups.sort_by_key(age);
         for path in backups.into_iter().skip(self.plan.keep) {
             if self.knows_all_of(&path) {
                 remove(&path);

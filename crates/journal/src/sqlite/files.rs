@@ -11,13 +11,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// 3.7.0 to 3.51.2 can corrupt a WAL that is reset. <https://sqlite.org/wal.html>
 const OLDEST_SQLITE: i32 = 3_051_003;
+/// The first bytes of a database. <https://sqlite.org/fileformat.html>
+const DATABASE: &[u8; 16] = b"SQLite format 3\0";
 /// The time to wait for another connection to let go of the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -65,8 +67,15 @@ impl Files {
     /// Finds the place of the mark, which is there for as long as its disk is. A mark beside the journal is on the
     /// journal's disk.
     pub(crate) fn find_mark(&self) -> Result<(), OpenError> {
-        let is_beside = self.mark == Self::at(&self.path).mark;
-        if is_beside { Ok(()) } else { find_place_for_mark(&self.mark) }
+        if self.mark != Self::at(&self.path).mark {
+            find_place_for_mark(&self.mark)?;
+        }
+        let mut begin = [0; DATABASE.len()];
+        let read = File::open(&self.mark).and_then(|mut mark| mark.read_exact(&mut begin));
+        if read.is_ok() && begin == *DATABASE {
+            return Err(OpenError::MarkIsDatabase(self.mark.clone()));
+        }
+        Ok(())
     }
 
     /// Returns the path of the mark.
@@ -86,6 +95,15 @@ impl Files {
             return Ok(());
         }
         Err(OpenError::MarkLeft { path: self.path.clone(), mark: self.mark.clone() })
+    }
+
+    /// Refuses a place where the log of a journal that is gone is left: SQLite would take it away, or take it for the log
+    /// of another.
+    pub(crate) fn refuse_left_log(&self) -> Result<(), OpenError> {
+        if self.path.symlink_metadata().is_ok() || !self.is_unclosed() {
+            return Ok(());
+        }
+        Err(OpenError::LogLeft { path: self.path.clone(), log: beside(&self.path, "-wal") })
     }
 
     /// Makes an empty file where there is none, in a directory that is made for it where there is none either.
@@ -151,6 +169,9 @@ impl Files {
                 "SQLite {} is too old",
                 rusqlite::version()
             )));
+        }
+        if self.path.is_symlink() {
+            return Err(OpenError::Linked(self.path.clone()));
         }
         let Ok(file) = std::fs::metadata(&self.path) else {
             return Err(OpenError::not_there(&self.path));

@@ -58,6 +58,7 @@ impl PlaceForFile {
         if to.path.symlink_metadata().is_ok() {
             return Err(OpenError::Exists(to.path.clone()));
         }
+        files.refuse_left_log()?;
         Ok(Self(files))
     }
 

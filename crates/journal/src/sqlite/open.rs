@@ -91,6 +91,7 @@ impl Journal {
 
     fn make(files: &Files) -> Result<(), OpenError> {
         files.refuse_left_mark()?;
+        files.refuse_left_log()?;
         files.create()?;
         let path = files.path();
         let problem = |e: &dyn std::fmt::Display| unwritable(path, e);

@@ -21,10 +21,10 @@ pub struct LearntUpTo {
 /// chain has the number, and no account the address.
 const UNKNOWN_LANES: LaneId = LaneId { chain: PlatformChainId(0), signer: Address::ZERO };
 
-/// Writes down that this journal is an old copy that knows nothing of what came after its newest
-/// row. A lane that was in doubt already stays so since then, and so do the lanes that the copy does not know.
+/// Writes down that this journal is an old copy that knows nothing of what came after the last time at which it certainly
+/// was in use. A lane that was in doubt already stays so since then, and so do the lanes that the copy does not know.
 pub fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
-    begin_since(conn, at_ms, newest_row(conn)?)
+    begin_since(conn, at_ms, known_until_ms(conn)?)
 }
 
 /// The same of a journal that was written on after something was forgotten: what came after `known_until_ms` (Unix ms)
@@ -134,10 +134,18 @@ pub(crate) fn read_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<
     conn.query_row(sql, params![lane.chain.0, lane.signer.as_slice()], read).optional()
 }
 
-/// Until when an old copy knows what its lanes did, Unix ms, though nothing could be written of that.
-pub(crate) fn newest_row(conn: &dyn Database) -> SqlResult<i64> {
-    let newest = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1), 0)";
-    conn.query_row(newest, [], |row| row.get(0))
+/// Until when an old copy knows what its lanes did, Unix ms, though nothing could be written of that: the time of the
+/// newest row that is written only where blocks bear out the clock. A clock that was far ahead may have dated the rows
+/// behind that, and whatever is forgotten was signed later.
+pub(crate) fn known_until_ms(conn: &dyn Database) -> SqlResult<i64> {
+    let borne_out =
+        "event IN ('accepted', 'signed again', 'lane opened', 'learnt what was forgotten')
+                     OR event = 'gate' AND body LIKE '%\"open\":true%'";
+    let known = format!(
+        "SELECT coalesce((SELECT at_ms FROM history WHERE {borne_out} ORDER BY seq DESC LIMIT 1),
+                         (SELECT at_ms FROM history ORDER BY seq LIMIT 1), 0)"
+    );
+    conn.query_row(&known, [], |row| row.get(0))
 }
 
 /// When the process before this one left the journal, Unix ms: at its newest row, and where it has written

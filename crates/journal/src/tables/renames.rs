@@ -25,6 +25,9 @@ pub enum NotRenamed {
     /// The new id stands for something already.
     #[error("the journal keeps claims of another network under the id {0}: choose another id")]
     Taken(PlatformChainId),
+    /// No configuration can name the new id.
+    #[error("{0} is no id of a chain: choose one from 1 to 2147483647")]
+    NoId(PlatformChainId),
     /// The journal gave no answer.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -52,6 +55,9 @@ fn rename(conn: &dyn Database, renaming: &Renaming, at_ms: i64) -> Result<(), No
     };
     if known(from)?.is_none() {
         return Err(NotRenamed::Unknown(*from));
+    }
+    if !to.can_be_configured() {
+        return Err(NotRenamed::NoId(*to));
     }
     if known(to)?.is_some() {
         return Err(NotRenamed::Taken(*to));

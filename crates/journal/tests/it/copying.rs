@@ -296,6 +296,24 @@ async fn the_newest_backups_are_kept_and_whatever_the_journal_does_not_know() {
     assert_eq!(names.len(), 4, "{names:?}");
 }
 
+/// They would fill all places, and whatever is made since would be taken away at once.
+#[tokio::test]
+async fn backups_by_a_clock_that_was_ahead_do_not_push_out_those_made_since() {
+    let book = Book::in_a_file().await;
+    let second = tempfile::tempdir().unwrap();
+    let ahead = ["journal-20990101T000000.000Z.sqlite", "journal-20990102T000000.000Z.sqlite"];
+    for name in ahead {
+        backed_up(&book, &second.path().join(name)).unwrap();
+    }
+    let backups = RegularBackups::begin(&book.journal, plan(second.path(), 2)).unwrap();
+    for _ in 0..3 {
+        made_anew(&book).await;
+    }
+    backups.finish().await;
+    let names = names(second.path());
+    assert!(names.iter().all(|name| !ahead.contains(&name.as_str())), "{names:?}");
+}
+
 /// No start makes what was never backed up look young.
 #[tokio::test]
 async fn without_a_backup_the_age_is_that_of_the_first_row() {

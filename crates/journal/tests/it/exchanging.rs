@@ -46,6 +46,19 @@ async fn states(book: &Book) -> Vec<BatchState> {
 }
 
 #[tokio::test]
+async fn a_number_that_no_column_holds_is_told_with_its_line() {
+    let text = exported(&full().await).await;
+    let other = Book::new().await;
+    for (name, number) in [("guard", u64::MAX), ("blockTime", 1 << 63), ("block", u64::MAX)] {
+        let (before, after) = text.split_once(&format!("\"{name}\":")).unwrap();
+        let rest = after.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        let told =
+            imports(&other, &format!("{before}\"{name}\":{number}{rest}")).await.unwrap_err();
+        assert!(told.contains("line 2") && told.contains(name), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn what_one_journal_has_charged_no_other_charges_after_an_import() {
     let text = exported(&full().await).await;
     let other = Book::new().await;

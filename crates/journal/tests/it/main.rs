@@ -17,6 +17,7 @@ mod binding;
 mod claiming;
 mod copying;
 mod exchanging;
+mod misplaced;
 mod naming;
 mod opening;
 mod pages;

@@ -21,6 +21,25 @@ async fn a_process_that_takes_up_no_lane_leaves_the_journal_as_unclosed_as_it_wa
     assert!(Journal::open(&config(&copy)).unwrap().found().was_closed());
 }
 
+/// Rows are written also while a clock that is far ahead keeps anything from being signed.
+#[tokio::test]
+async fn a_copy_with_rows_by_a_clock_that_was_ahead_knows_no_more_than_its_newest_signature() {
+    let book = Book::in_a_file().await;
+    assert!(book.takes(item(1, 1)).await);
+    let signed = "SELECT at_ms FROM history WHERE event = 'accepted'";
+    let signed_ms = book
+        .journal
+        .read(move |conn| conn.prepare_cached(signed)?.query_row([], |row| row.get::<i64>(0)));
+    let signed_ms = signed_ms.await.unwrap();
+    let ahead = Pause { by: "operator".to_owned(), since_ms: signed_ms + 86_400_000, why: None };
+    book.journal.pauses().set(Switch::Pause([CHAIN].into()), ahead).await.unwrap();
+    let room = closed(book).await;
+    std::fs::remove_file(beside(&config(&room).path, ".mark")).unwrap();
+    let journal = Journal::open(&config(&room)).unwrap();
+    let state = journal.lane(lane()).take_up().await.unwrap();
+    assert_eq!(state.known_until_ms, Some(signed_ms));
+}
+
 /// The state in which a lane is taken up that a restored copy does not know, after `commands` starts that take up
 /// nothing.
 async fn unknown_lane_after(commands: usize) -> (Option<i64>, JournalAndRoom) {
