@@ -48,7 +48,10 @@ async fn act(
     }
     let body = if body.is_empty() { Ok(json!({})) } else { serde_json::from_slice::<Value>(&body) };
     let done = match body {
-        Ok(body) => control::act(&desk, &control, &body).await,
+        Ok(body) => match control::refuse_others(&control, &body) {
+            Ok(()) => control::act(&desk, &control, &body).await,
+            refused => refused.map(Value::from),
+        },
         Err(error) => Err(format!("the body is not JSON: {error}")),
     };
     let shown =

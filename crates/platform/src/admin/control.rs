@@ -1,6 +1,9 @@
 //! Every control of the sandbox and every action of the console, as a call.
 
 mod acts;
+mod fields;
+
+pub(super) use fields::refuse_others;
 
 use super::{Desk, input};
 use crate::chain::{ADMINS, TESTERS, tester};

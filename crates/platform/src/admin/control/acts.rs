@@ -13,16 +13,24 @@ use serde_json::{Value, json};
 /// Number of checks for a step of the chain before the wait ends.
 const PATIENCE: u32 = 150;
 
+/// Faults of one chain.
+const ON_A_CHAIN: [&str; 7] = ["reorg", "node-down", "fees", "drain", "revoke", "late", "block"];
+
 /// Lets something go wrong.
 pub(super) async fn fault(desk: &Desk, body: &Value) -> Result<(), String> {
     let platform = &desk.platform;
     if let Some(road) = Road::named(input::text(body, "kind")?) {
         return on_the_way(platform, road, body);
     }
+    let kind = input::text(body, "kind")?;
+    if !ON_A_CHAIN.contains(&kind) {
+        let all = ON_A_CHAIN.join(", ");
+        return Err(format!("there is no fault {kind}: {all}, api, signer, callbacks"));
+    }
     let side = input::side(platform, body)?;
     let on = body["on"].as_bool().unwrap_or(true);
     let wallet = || input::text(body, "wallet");
-    match input::text(body, "kind")? {
+    match kind {
         "reorg" => {
             let depth = input::number_or(body, "depth", 1)?;
             let keep = body["keep"].as_bool().unwrap_or(true);
@@ -42,12 +50,7 @@ pub(super) async fn fault(desk: &Desk, body: &Value) -> Result<(), String> {
         "late" if on => platform.come_to_the_end(side).await?,
         "late" => platform.outlast().await?,
         "revoke" => drop(platform.revoke(side, wallet()?).map_err(words)?),
-        "block" => drop(Platform::block_holder(side, wallet()?, on).map_err(words)?),
-        other => {
-            return Err(format!(
-                "there is no fault {other}: reorg, node-down, fees, drain, revoke, block, late, api, signer, callbacks"
-            ));
-        }
+        _ => drop(Platform::block_holder(side, wallet()?, on).map_err(words)?),
     }
     Ok(())
 }
