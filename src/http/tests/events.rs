@@ -84,7 +84,7 @@ async fn a_page_of_events_has_so_many_charges_and_no_more() {
     for (last, charges) in [(1, 400), (2, 400), (3, 400), (4, 1_001), (5, 1)] {
         let (hash, subscribes) = (
             B256::with_last_byte(last),
-            Vec::from_iter((1..=charges).map(|one| i64::from(last) * 10_000 + one)),
+            (1..=charges).map(|one| i64::from(last) * 10_000 + one).collect::<Vec<_>>(),
         );
         server.accept_of(&last.to_string(), hash, ChargeTerms::default(), &subscribes).await;
     }
