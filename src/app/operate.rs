@@ -202,8 +202,11 @@ async fn billing(
 ) -> Result<String, Box<dyn Error>> {
     let remote = Remote::new(asking, server, RemoteNeed::Read)?;
     let mut url = reqwest::Url::parse("http://signer")?;
+    // A bare number would be a request's name there; people have it from the log.
+    let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    let id = if is_number { format!("billing:{id}") } else { id.to_owned() };
     if let Ok(mut segments) = url.path_segments_mut() {
-        segments.extend(["PayTool", "billings", id]);
+        segments.extend(["PayTool", "billings", &id]);
     }
     let told: Value = remote.get(url.path()).await?;
     Ok(serde_json::to_string_pretty(&told)?)

@@ -47,7 +47,7 @@ pub struct Statement {
     /// The network that the transaction was signed for: the EIP-155 id, or on TRON the last four bytes of the genesis
     /// block's id.
     pub network: u64,
-    /// The claim's row, by the names of entry fields. `contract` is the contract that was called. What the event has
+    /// The claim's row, by the names of entry fields. `contract` is the contract that was called. All that the event has
     /// as `amount`, `planId`, `subscribeId`, `tokenAddress`, `userHash` or `userWallet` is compared with it.
     pub claim: BTreeMap<String, String>,
     /// The digest of the history's row that ended the claim.

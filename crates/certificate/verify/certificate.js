@@ -352,8 +352,8 @@ const verifyCertificate = (() => {
   }
 
   /**
-   * What a certificate shows to whoever trusts the block of this hash, if its event has this declaration; throws where it
-   * proves nothing.
+   * Returns all that a certificate shows to whoever trusts the block of this hash, if its event has this declaration;
+   * throws where it proves nothing.
    */
   return (words, trusted, event) => {
     const read = JSON.parse(words);

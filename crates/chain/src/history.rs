@@ -127,8 +127,8 @@ pub struct RevocableCalls {
     pub calls: Vec<RevocableCall>,
     /// True if something of the account waits in a pool, and the pool's node does not tell what.
     pub untold: bool,
-    /// The reason why fewer nodes told of all their new blocks than have to agree; none if enough did. What is not
-    /// among the calls may be there all the same then.
+    /// The reason why fewer nodes told of all their new blocks than have to agree; none if enough did. Other calls
+    /// than these may be there then.
     pub unread: Option<ChainError>,
 }
 

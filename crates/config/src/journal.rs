@@ -97,13 +97,17 @@ pub struct JournalServer {
     pub keep_refusals: Option<Duration>,
 }
 
-/// Returns true if a mark at this path would be written over the journal or a file that goes with it. All of these begin
-/// with the journal's name; the mark's usual name does, too.
+/// The endings of the journal and of the files that go with it: SQLite's, and [`JournalPlace::beside`]'s.
+const OWN_ENDINGS: [&str; 9] =
+    ["", "-wal", "-shm", "-journal", ".part", ".refusals", ".handover", ".webhook", ".signed"];
+
+/// Returns true if a mark at this path would be written over the journal or a file that goes with it.
 fn is_of_the_journal(mark: &Path, journal: &Path) -> bool {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let (mark, journal) = (whole(mark).into_os_string(), whole(journal).into_os_string());
     let (mark, journal) = (mark.as_encoded_bytes(), journal.as_encoded_bytes());
-    mark.strip_prefix(journal).is_some_and(|ending| ending != b".mark" && !ending.contains(&b'/'))
+    let ending = mark.strip_prefix(journal);
+    ending.is_some_and(|ending| OWN_ENDINGS.iter().any(|own| own.as_bytes() == ending))
 }
 
 /// Keys of earlier versions, and what is set instead.

@@ -26,7 +26,12 @@ const ABOUT: &str = "about an irrevocable block";
 
 /// A block that a node does not give, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MissingBlock(pub u64);
+pub enum MissingBlock {
+    /// The node does not answer, or with something else.
+    Untold(u64),
+    /// The header is true, and nobody can tell from the node's answer which transactions the block has.
+    Unproven(u64),
+}
 
 /// Reads the blocks of a fleet's nodes.
 #[derive(Debug)]
@@ -79,12 +84,22 @@ impl BlockReader {
     /// Reads the block with this number on one side of a node, as the node proves it. None for block 0, which nobody
     /// has signed.
     pub async fn block(&self, node: NodeId, side: Side, number: u64) -> Option<ProvenBlock> {
+        self.read(node, side, number).await.ok()
+    }
+
+    async fn read(
+        &self,
+        node: NodeId,
+        side: Side,
+        number: u64,
+    ) -> Result<ProvenBlock, MissingBlock> {
+        let untold = MissingBlock::Untold(number);
         if number == 0 {
-            return None;
+            return Err(untold);
         }
         let claimed = self.api(node).claimed(side, number, Detail::Whole).await;
         let claimed = claimed.inspect_err(|error| debug!(block = number, %error, "no answer"));
-        self.prove(node, number, claimed.ok()??)
+        self.prove(node, number, claimed.ok().flatten().ok_or(untold)?)
     }
 
     /// Reads these blocks of a node: together if the node gives them so, and otherwise one by one.
@@ -101,8 +116,7 @@ impl BlockReader {
         }
         let given = u64::try_from(blocks.len()).unwrap_or(u64::MAX);
         for number in numbers.start.saturating_add(given)..end {
-            let block = self.block(node, side, number).await;
-            blocks.push(block.ok_or(MissingBlock(number))?);
+            blocks.push(self.read(node, side, number).await?);
         }
         Ok(blocks)
     }
@@ -120,27 +134,32 @@ impl BlockReader {
         let each = numbers.zip(claimed.unwrap_or_default());
         let next =
             each.take_while(|(number, claimed)| claimed.block_header.raw_data.number == *number);
-        next.map_while(|(number, claimed)| self.prove(node, number, claimed)).collect()
+        next.map_while(|(number, claimed)| self.prove(node, number, claimed).ok()).collect()
     }
 
-    /// Proves a node's answer. None if it is a lie, or cannot be judged.
-    fn prove(&self, node: NodeId, number: u64, claimed: BlockAnswer) -> Option<ProvenBlock> {
+    /// Proves a node's answer. An error if that is a lie, or cannot be judged.
+    fn prove(
+        &self,
+        node: NodeId,
+        number: u64,
+        claimed: BlockAnswer,
+    ) -> Result<ProvenBlock, MissingBlock> {
         let judged =
             claimed.judge_by(|digest, signature| self.signers.signer_of(digest, signature));
         let lie = match judged {
             Ok(Judgement::Proven(block)) if block.header().number() == number => {
                 self.proves(&block);
-                return Some(block);
+                return Ok(block);
             }
             Ok(Judgement::Unjudged { header, why }) if header.number() == number => {
                 self.fails_to_prove(node, &header, &why);
-                return None;
+                return Err(MissingBlock::Unproven(number));
             }
             Ok(_) => "it is another block".to_owned(),
             Err(why) => why.to_string(),
         };
         self.fleet.caught_lying(node, &format!("about block {number}: {lie}"));
-        None
+        Err(MissingBlock::Untold(number))
     }
 
     /// Catches the nodes that have told of this block what is not in it.

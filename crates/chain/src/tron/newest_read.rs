@@ -1,4 +1,4 @@
-//! How far the newest blocks of one node are read, and the account's calls in them. Pure.
+//! The part of one node's newest blocks that is read, and the account's calls in them. Pure.
 
 use crate::RevocableCall;
 use tron_node::{BlockPoint, TronBlock};
@@ -15,8 +15,6 @@ pub(super) struct NewestRead {
     solid: BlockPoint,
     /// The account's last use as the node told of it at the last reading, Unix ms of blocks; none before the first.
     used_ms: Option<u64>,
-    /// The number of the last block that was read when the next one was missing; none if none was.
-    stuck: Option<u64>,
     /// Calls of ours that were read last or are not irrevocable, and the number of the block of each.
     calls: Vec<(u64, RevocableCall)>,
 }
@@ -24,7 +22,7 @@ pub(super) struct NewestRead {
 impl NewestRead {
     pub(super) fn after(block: &TronBlock) -> Self {
         let (last, solid) = (block.into(), block.into());
-        Self { last, solid, used_ms: None, stuck: None, calls: Vec::new() }
+        Self { last, solid, used_ms: None, calls: Vec::new() }
     }
 
     /// The same before anything was read that can be undone.
@@ -37,14 +35,6 @@ impl NewestRead {
         Self { calls: self.calls.clone(), ..Self::after(solid) }
     }
 
-    /// The next block is missing. Returns true if the same one was missing before, and that one, which perhaps no node
-    /// can prove, is irrevocable by now.
-    pub(super) fn is_stuck(&mut self, solid: &TronBlock) -> bool {
-        let again = self.stuck == Some(self.last.number);
-        self.stuck = Some(self.last.number);
-        again && self.last.number < solid.number
-    }
-
     /// Takes a call in the block that is read next.
     pub(super) fn found(&mut self, block: u64, call: RevocableCall) {
         self.calls.push((block, call));
@@ -52,7 +42,7 @@ impl NewestRead {
 
     /// Everything was read that the node told of while the account's last use was at `used_ms`.
     pub(super) fn ended(&mut self, used_ms: u64) {
-        (self.used_ms, self.stuck) = (Some(used_ms), None);
+        self.used_ms = Some(used_ms);
     }
 
     /// Tells the calls if all uses of an account that was used last at `used_ms` are read; none if there may be others.

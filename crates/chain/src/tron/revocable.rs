@@ -123,7 +123,7 @@ impl RevocableScan {
         let told = join_all(asked).await;
         let (mut all, mut tellers, mut failure) = (RevocableCalls::default(), 0_usize, None);
         for (node, NodeTold { pool, in_blocks, read, unread }) in told {
-            // What a node tells of counts, also if that is not all.
+            // The calls that a node tells of count, also if these are not all.
             all.calls.extend(in_blocks.into_iter().map(|call| state.bounded(call, &head)));
             let pooled = pool.calls.into_iter().map(|call| state.bounded(call, &head));
             let lands = |call: &RevocableCall| {
@@ -185,7 +185,8 @@ impl RevocableScan {
         NodeTold { pool, in_blocks, read, unread: done.err() }
     }
 
-    /// Reads on up to `newest`. If a block is missing, what was read before that block stays read.
+    /// Reads on up to `newest`. If a block is missing, what was read before that block stays read. One that no answer
+    /// proves is passed over once nobody can undo it: it decides nothing anywhere.
     async fn read_up_to(
         &self,
         node: NodeId,
@@ -203,23 +204,27 @@ impl RevocableScan {
                     *read = from;
                     return Ok(());
                 }
-                Err(error) => {
+                Err(missing) => {
                     *read = from;
-                    if !read.is_stuck(&head.solid) {
-                        return Err(error);
-                    }
-                    let mut after = read.passed_over(&head.solid);
-                    if self.read_newer(node, newest, &mut after, head).await? {
+                    let mut after = match missing {
+                        MissingBlock::Unproven(number) if number <= head.solid.number => {
+                            read.passed_over(&head.solid)
+                        }
+                        MissingBlock::Unproven(_) | MissingBlock::Untold(_) => {
+                            return Err(unread(missing));
+                        }
+                    };
+                    if self.read_newer(node, newest, &mut after, head).await.map_err(unread)? {
                         *read = after;
                         return Ok(());
                     }
-                    return Err(error);
+                    return Err(unread(missing));
                 }
             }
         }
         // Too long ago.
         let mut anew = NewestRead::after(&head.solid);
-        if self.read_newer(node, newest, &mut anew, head).await? {
+        if self.read_newer(node, newest, &mut anew, head).await.map_err(unread)? {
             *read = anew;
             return Ok(());
         }
@@ -233,7 +238,7 @@ impl RevocableScan {
         newest: &TronBlock,
         read: &mut NewestRead,
         head: &TronHead,
-    ) -> Result<bool, ChainError> {
+    ) -> Result<bool, MissingBlock> {
         let (first, end) = (read.last.number.saturating_add(1), newest.number.saturating_add(1));
         let starts = successors(Some(first), |start| start.checked_add(RANGE));
         let asked = starts
@@ -242,7 +247,7 @@ impl RevocableScan {
             .map(|range| self.reader.blocks(node, Side::Full, range));
         let mut ranges = stream::iter(asked).buffered(RANGES_AT_ONCE);
         while let Some(blocks) = ranges.next().await {
-            if !self.reads_blocks(read, &blocks.map_err(unread)?, head) {
+            if !self.reads_blocks(read, &blocks?, head) {
                 return Ok(false);
             }
         }
@@ -304,7 +309,8 @@ impl RevocableScan {
     }
 }
 
-fn unread(MissingBlock(number): MissingBlock) -> ChainError {
+fn unread(missing: MissingBlock) -> ChainError {
+    let (MissingBlock::Untold(number) | MissingBlock::Unproven(number)) = missing;
     Unanswered::Unread(number).into()
 }
 

@@ -25,7 +25,7 @@ fn a_mark_has_a_name_that_no_file_of_the_journal_has() {
         let told = complaints(&with(&mark), &[]);
         assert!(told.starts_with("journal.mark_path: is the journal"), "{ending}: {told}");
     }
-    for apart in ["data/local.sqlite.mark", "elsewhere/local.sqlite", "data/local"] {
+    for apart in ["data/local.sqlite.mark", "elsewhere/local.sqlite", "data/local.sqlite2"] {
         let told = load(&with(&format!("{FILE}\nmark_path = {apart:?}")), &[]);
         assert!(told.is_ok(), "{told:?}");
     }

@@ -138,9 +138,7 @@ pub(crate) fn read_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<
 /// newest row that is written only where blocks bear out the clock. A clock that was far ahead may have dated the rows
 /// behind that, and whatever is forgotten was signed later.
 pub(crate) fn known_until_ms(conn: &dyn Database) -> SqlResult<i64> {
-    let borne_out =
-        "event IN ('accepted', 'signed again', 'lane opened', 'learnt what was forgotten')
-                     OR event = 'gate' AND body LIKE '%\"open\":true%'";
+    let borne_out = "event IN ('accepted', 'signed again', 'learnt what was forgotten') OR event = 'gate' AND body LIKE '%\"open\":true%'";
     let known = format!(
         "SELECT coalesce((SELECT at_ms FROM history WHERE {borne_out} ORDER BY seq DESC LIMIT 1),
                          (SELECT at_ms FROM history ORDER BY seq LIMIT 1), 0)"

@@ -308,12 +308,12 @@ async fn a_block_that_no_node_can_prove_stops_the_reading_only_until_it_is_irrev
     let double = node();
     let raw = any_call();
     let (first, solid) = block(at(FIRST, B256::ZERO), None);
-    let (second, unproven) = block(at(FIRST + 1, first), None);
+    let (second, mut unproven) = block(at(FIRST + 1, first), Some((&another_call(), "SUCCESS")));
+    unproven["transactions"][0]["ret"][0]["contractRet"] = "A_LATER_WORD".into();
     let (third, next) = block(at(FIRST + 2, second), None);
     let (_, newest) = block(at(FIRST + 3, third), Some((&raw, "SUCCESS")));
     serving(&double, async |url| {
         shows(&double, &solid, &[(FIRST, &solid), (FIRST + 1, &unproven), (FIRST + 2, &next)]);
-        lacks(&double, FIRST + 1..=FIRST + 1);
         used(&double, "wallet", time_ms(FIRST));
         let chain = connected_to(&[url]).await;
         for _ in 0..2 {
@@ -321,6 +321,30 @@ async fn a_block_that_no_node_can_prove_stops_the_reading_only_until_it_is_irrev
         }
         shows(&double, &next, &[(FIRST + 3, &newest)]);
         used(&double, "wallet", time_ms(FIRST + 2));
+        let told = calls(&chain).await;
+        assert_eq!((told.unread.is_none(), hashes(&told)), (true, [id_of(&raw)].into()));
+    })
+    .await;
+}
+
+/// A node that is slow for a minute has its blocks all the same.
+#[tokio::test]
+async fn a_block_that_a_node_does_not_give_is_read_later_also_if_it_is_irrevocable_by_then() {
+    let double = node();
+    let raw = any_call();
+    let (first, solid) = block(at(FIRST, B256::ZERO), None);
+    let (second, missing) = block(at(FIRST + 1, first), Some((&raw, "SUCCESS")));
+    let (third, next) = block(at(FIRST + 2, second), None);
+    let (_, newest) = block(at(FIRST + 3, third), None);
+    serving(&double, async |url| {
+        shows(&double, &solid, &[(FIRST, &solid), (FIRST + 2, &next)]);
+        lacks(&double, FIRST + 1..=FIRST + 1);
+        used(&double, "wallet", time_ms(FIRST));
+        let chain = connected_to(&[url]).await;
+        assert!(calls(&chain).await.unread.is_some());
+        shows(&double, &next, &[(FIRST + 3, &newest)]);
+        assert!(calls(&chain).await.unread.is_some());
+        show(&double, FIRST + 1, &missing);
         let told = calls(&chain).await;
         assert_eq!((told.unread.is_none(), hashes(&told)), (true, [id_of(&raw)].into()));
     })
