@@ -1,6 +1,9 @@
 //! Claims on their way from one journal to another: a file of JSON lines, whose format is in docs/claims-format.md.
 //! Importing only adds: what the file names is treated as if it had been learnt from the chain.
 
+use crate::by_people::claims_file::{
+    BillingLine, ClaimLine, FORMAT, FirstLine, NetworkLine, VERSION,
+};
 use crate::by_people::{config_change, resolution};
 use crate::commit::{acceptance, endings, place_takers, rows};
 use crate::model::{Billing, Line, LineOutcome};
@@ -11,99 +14,13 @@ use crate::{
     Binding, HistoryEvent, Journal, JournalError, LaneId, Network, Origin, Resolution, Settlement,
     history,
 };
-use alloy::primitives::{Address, B256, U256};
 use billing::{
-    BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, Execution, Family, ForeignEffect,
-    ForeignTx, Item, ItemOutcome, Landed, Period, PeriodNaming, PlanId, PlatformChainId,
-    SubscribeId, UserHash, Verdict,
+    BatchId, BatchState, BlockRef, Execution, Family, ForeignEffect, ForeignTx, ItemOutcome,
+    Landed, Period, PeriodNaming, PlatformChainId, Verdict,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-
-/// The format that the first line of the file names.
-const FORMAT: &str = "merchant-signer claims";
-/// The version that is written and read.
-const VERSION: u32 = 1;
-
-/// The first line.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct FirstLine {
-    format: String,
-    version: u32,
-    networks: Vec<NetworkLine>,
-}
-
-/// The network that an id of the platform stands for.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct NetworkLine {
-    chain: u32,
-    family: String,
-    network: u64,
-    contract: Address,
-    /// The entry field that numbers periods; null where a guard time alone tells charges apart.
-    #[serde(deserialize_with = "Option::deserialize")]
-    period: Option<String>,
-}
-
-/// A transaction in a final block, and what it charged.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct BillingLine {
-    chain: u32,
-    contract: Address,
-    signer: Address,
-    position: u64,
-    transaction: B256,
-    block: u64,
-    block_time: u64,
-    /// The time that charges without a period are guarded after the block, s.
-    guard: u64,
-    /// True if the transaction did not revert. The field may be left out if it did not.
-    #[serde(default = "succeeded")]
-    succeeded: bool,
-    claims: Vec<ClaimLine>,
-}
-
-fn succeeded() -> bool {
-    true
-}
-
-impl BillingLine {
-    /// An error if a number is larger than a journal holds: 63 bits.
-    fn fits(&self) -> Result<(), String> {
-        let named = [
-            ("position", self.position),
-            ("block", self.block),
-            ("blockTime", self.block_time),
-            ("guard", self.guard),
-            ("blockTime and guard together", self.block_time.saturating_add(self.guard)),
-        ];
-        match named.iter().find(|(_, number)| i64::try_from(*number).is_err()) {
-            Some((name, number)) => Err(format!("{name} is {number}, more than {}", i64::MAX)),
-            None => Ok(()),
-        }
-    }
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ClaimLine {
-    subscribe_id: i64,
-    plan_id: i64,
-    user_hash: B256,
-    /// Digits; null where the contract knows no periods.
-    period: Option<String>,
-    amount: String,
-    /// Digits; null where it is not known.
-    plan_version: Option<String>,
-    wallet: Option<Address>,
-    token: Option<Address>,
-    /// `charged` or `unproven`.
-    outcome: String,
-}
 
 /// The contents written to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -355,7 +272,7 @@ fn take(
     let mut items = Vec::with_capacity(told.claims.len());
     let mut outcomes = Vec::with_capacity(told.claims.len());
     for claim in &told.claims {
-        let (item, outcome) = read(claim).map_err(|why| at(number, why))?;
+        let (item, outcome) = claim.read().map_err(|why| at(number, why))?;
         items.push(item);
         outcomes.push(outcome);
     }
@@ -394,28 +311,4 @@ fn take(
         return Err(at(number, problem));
     }
     Ok(true)
-}
-
-fn read(told: &ClaimLine) -> Result<(Item, ItemOutcome), String> {
-    let number = |text: &str, what: &str| {
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let read = U256::from_str_radix(text, 10).ok().filter(|_| digits);
-        read.ok_or_else(|| format!("{what} is {text:?}, not a whole number"))
-    };
-    let outcome = match told.outcome.as_str() {
-        "charged" => ItemOutcome::Charged,
-        "unproven" => ItemOutcome::Unproven,
-        other => return Err(format!("outcome is {other:?}, neither charged nor unproven")),
-    };
-    let period = match &told.period {
-        Some(period) => Period::Numbered(number(period, "period")?),
-        None => Period::Guarded,
-    };
-    let key = ChargeKey { plan: PlanId(told.plan_id), user: UserHash(told.user_hash), period };
-    let amount = number(&told.amount, "amount")?;
-    let version = told.plan_version.as_ref().map(|version| number(version, "planVersion"));
-    let terms =
-        ChargeTerms { plan_version: version.transpose()?, wallet: told.wallet, token: told.token };
-    let subscribe = SubscribeId(told.subscribe_id);
-    Ok((Item { subscribe, key, amount, terms }, outcome))
 }
