@@ -89,12 +89,15 @@ pub enum AuthError {
     /// `X-PAY-SIGN` is not 32 bytes of base64.
     #[error("{SIGN_HEADER} must be the base64, with padding, of an HMAC-SHA256 (44 characters)")]
     MalformedSign,
-    /// Path and body could be cut apart in more than one place.
-    #[error(
-        "the body must be empty, or a JSON object or array; the path must start with / and have \
-         blanks, braces and brackets percent-encoded"
-    )]
+    /// Path and body could be cut apart in more than one place, by the path.
+    #[error("the path must start with / and have blanks, braces and brackets percent-encoded")]
     Ambiguous,
+    /// The same by the body.
+    #[error(
+        "the body must be empty, or a JSON object or array: to bill, post an array of entries, or \
+         {{\"list\": [...]}}"
+    )]
+    NoObject,
     /// The caller's clock, or ours, is wrong; or this is an old request sent again.
     #[error(
         "{TIMESTAMP_HEADER} is {behind_seconds} s behind the server's time, which is \
@@ -166,7 +169,7 @@ impl AuthError {
         match self {
             Self::Missing { .. } => "missing",
             Self::MalformedTimestamp | Self::MalformedSign => "malformed",
-            Self::Ambiguous => "ambiguous",
+            Self::Ambiguous | Self::NoObject => "ambiguous",
             Self::ClockBehind { .. } | Self::ClockAhead { .. } => "clock",
             Self::TooOld { .. } => "too_old",
             Self::Wrong => "wrong",
@@ -230,7 +233,7 @@ impl Presented<'_> {
         // slash; this check makes sure that the body starts with the first character that no path holds, so that
         // one signature fits one request only.
         if request.body.first().is_some_and(|first| !opens(*first)) {
-            return Err(AuthError::Ambiguous);
+            return Err(AuthError::NoObject);
         }
         let signable = Signable {
             timestamp: self.timestamp,

@@ -9,7 +9,7 @@ use crate::demo::side::{Family, entry};
 use alloy::primitives::Address;
 use clap::Args;
 use remote::Remote;
-use sandbox_chains::town::{Founding, Town};
+use sandbox_chains::town::{Founding, Town, wallet};
 use serde_json::Value;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -42,6 +42,7 @@ impl Deploy {
     /// Deploys, and prints what the Signer has to be told.
     pub(crate) async fn carry_out(&self) -> Result<bool, Error> {
         let node = Remote::at(&self.rpc).await?;
+        let made_before = node.transactions(wallet(DEPLOYER).address()).await?;
         let wanted = Founding {
             biller: self.biller,
             decimals: DECIMALS,
@@ -70,6 +71,32 @@ impl Deploy {
         }
         let due = self.due.display();
         writeln!(out, "{} subscriptions of 10 USDT a month are due: {due}", self.people)?;
+        if let Some(warning) = not_fresh(made_before) {
+            writeln!(out, "{warning}")?;
+        }
         Ok(true)
+    }
+}
+
+/// The account that deploys, as [`Town::found`] calls it.
+const DEPLOYER: &str = "owner";
+
+/// The warning on a node where the deployer has made transactions before: addresses follow from their number.
+fn not_fresh(made_before: u64) -> Option<&'static str> {
+    (made_before > 0).then_some(
+        "warning: something was deployed on this node before, so these addresses are not those that `merchant-signer \
+         init --network local` wrote: copy them into signer.toml, or start the node anew and deploy again",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_fresh;
+
+    #[test]
+    fn other_addresses_than_those_of_init_are_told() {
+        assert_eq!(not_fresh(0), None);
+        let told = not_fresh(3).unwrap_or_default();
+        assert!(told.contains("copy them into signer.toml"), "{told}");
     }
 }

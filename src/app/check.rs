@@ -72,13 +72,7 @@ pub async fn run(config: &Config, machine: Machine<'_>) -> CheckReport {
                     journal.mark_path";
         found.push(("journal".to_owned(), Finding::warning("mark", said)));
     }
-    let (split, told) = match machine.keys.split(config).await {
-        Ok(split) => {
-            let told = process_of_keys(split.as_deref());
-            (split, told)
-        }
-        Err(why) => (None, Finding::fault("keys", why.to_string())),
-    };
+    let (split, told) = apart(config, machine.keys).await;
     found.push(("config".to_owned(), told));
     let machine = Machine { keys: split.as_deref().unwrap_or(machine.keys), ..machine };
     let mut chains = Vec::new();
@@ -133,6 +127,24 @@ fn of_backups(file: &JournalConfig) -> Option<Finding> {
     } else {
         Finding::fine("backups", directory.to_string())
     })
+}
+
+/// Starts the process that holds the keys, where there is one, and reports on it. Until the journal has a directory
+/// none is started: its ceiling file, beside the journal, would have no place, and `init` makes that directory.
+async fn apart(config: &Config, keys: &dyn OpenKeys) -> (Option<Box<dyn OpenKeys>>, Finding) {
+    let directory = config.journal.file().and_then(|file| file.path.parent());
+    let has_none = directory.is_some_and(|it| !it.as_os_str().is_empty() && !it.exists());
+    if has_none && config.splits_keys() {
+        let said = "their process is not looked at, as there is no journal yet";
+        return (None, Finding::fine("keys", said));
+    }
+    match keys.split(config).await {
+        Ok(split) => {
+            let told = process_of_keys(split.as_deref());
+            (split, told)
+        }
+        Err(why) => (None, Finding::fault("keys", why.to_string())),
+    }
 }
 
 /// Reports which process holds the keys that are in memory.
@@ -342,6 +354,19 @@ mod tests {
             let found = of_backups(&file(directory)).unwrap();
             let said = CheckReport(vec![("journal".to_owned(), found)]).to_string();
             assert!(said.contains(told), "{said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_process_of_the_keys_is_not_started_before_there_is_a_place_for_its_file() {
+        let room = tempfile::tempdir().unwrap();
+        let text = include_str!("../../crates/config/src/tests/local.toml");
+        for (file, told) in [("data/a", "is not looked at"), ("a", "of the Signer itself")] {
+            let file = format!("path = {:?}", room.path().join(file));
+            let text = text.replace("path = \"data/local.sqlite\"", &file);
+            let config = Config::from_toml(&text, &[]).unwrap();
+            let (split, found) = apart(&config, &key_stores::KeyStores).await;
+            assert!(split.is_none() && found.message.contains(told), "{found:?}");
         }
     }
 

@@ -220,7 +220,7 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             assert!(told.contains("chains.139.contract: "), "{network}: {told}");
-            assert!(told.contains("secret_file: the file cannot be read"), "{told}");
+            assert!(told.contains("secret_file: there is no file"), "{told}");
         }
         assert_eq!(text("atlantis", 139, "data"), None);
     }

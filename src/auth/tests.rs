@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use config::Rights;
 use signer_client::sign as client;
+use std::cmp::Ordering;
 
 const NOW: i64 = 1_767_225_600;
 const SECRET: &str = "rotate-me-2026-golden";
@@ -200,8 +201,11 @@ fn one_signature_fits_one_cut_between_path_and_body() {
     for cut in 0..=whole.len() {
         let (path_and_query, body) = whole.split_at(cut);
         let request = SignedParts { path_and_query, body: body.as_bytes(), ..golden() };
-        let expected =
-            if cut == PATH.len() { Ok("scheduler".to_owned()) } else { Err(AuthError::Ambiguous) };
+        let expected = match cut.cmp(&PATH.len()) {
+            Ordering::Less if cut > 0 => Err(AuthError::NoObject),
+            Ordering::Equal => Ok("scheduler".to_owned()),
+            Ordering::Less | Ordering::Greater => Err(AuthError::Ambiguous),
+        };
         assert_eq!(callers.verify(&request, NOW), expected, "cut at {cut}");
     }
 }
@@ -223,11 +227,11 @@ fn the_head_is_judged_without_a_body() {
     let head = SignedParts { body: b"never looked at", ..golden() };
     let presented = callers.judge(&head, NOW).unwrap();
     assert_eq!(presented.prove(&golden()).unwrap().at_unix_seconds, NOW);
-    assert_eq!(presented.prove(&head).unwrap_err(), AuthError::Ambiguous);
+    assert_eq!(presented.prove(&head).unwrap_err(), AuthError::NoObject);
     let stranger = SignedParts { key: Some("stranger"), ..head };
     let presented =
         callers.judge(&stranger, NOW).expect("whose key it is, is not told by the head");
-    assert_eq!(presented.prove(&stranger).unwrap_err(), AuthError::Ambiguous);
+    assert_eq!(presented.prove(&stranger).unwrap_err(), AuthError::NoObject);
     let late = callers.judge(&head, NOW + 61).unwrap_err();
     assert!(matches!(late, AuthError::ClockBehind { .. }));
     let unsigned = SignedParts { sign: Some("AAAA"), ..head };

@@ -286,3 +286,23 @@ async fn report(state: &AppState, rights: &Rights) -> Result<Response, HttpReply
     }
     Ok(Success(chains).into_response())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_field_of_a_pause_is_told_with_both_that_there_are() {
+        let by = Caller {
+            label: "operator".to_owned(),
+            key: "operator".to_owned(),
+            secret: "a secret of nobody".to_owned().into(),
+            rights: Rights::default(),
+        };
+        let body = Bytes::from_static(br#"{"chain": 139}"#);
+        let told = which(&Instruction { by: Arc::new(by), body }).err().map(|why| why.to_string());
+        let told = told.unwrap_or_default();
+        assert!(told.contains(r#"{"chainId": n, "why": "…"}"#), "{told}");
+        assert!(told.contains("unknown field `chain`, expected `chainId` or `why`"), "{told}");
+    }
+}

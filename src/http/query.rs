@@ -15,5 +15,21 @@ fn fault<T: DeserializeOwned>(pair: &str) -> Option<String> {
     let why = serde_urlencoded::from_str::<T>(pair).err()?.to_string();
     let (name, _) = pair.split_once('=').unwrap_or((pair, ""));
     // A name that is not known stands in its fault already.
-    Some(if why.contains(name) { why } else { format!("{name}: {why}") })
+    let is_unknown = why.starts_with("unknown field");
+    Some(match form(name) {
+        Some(form) if !is_unknown => format!("{name}: {form}"),
+        Some(_) | None if why.contains(name) => why,
+        Some(_) | None => format!("{name}: {why}"),
+    })
+}
+
+/// The form of a parameter, where the fault of its value does not tell.
+fn form(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "from" | "until" | "blockFrom" | "blockUntil" => "Unix seconds, such as 1767225600",
+        "userHash" => "64 hex digits, with or without 0x",
+        "subscribeId" | "planId" | "chainId" | "limit" => "a whole number",
+        "wait" => "a whole number of seconds",
+        _ => return None,
+    })
 }

@@ -44,11 +44,11 @@ pub(super) enum Rejection {
     NoDefaultChain,
     #[error("chain {chain} is no {family} chain: post it to the other path")]
     WrongFamily { chain: PlatformChainId, family: Family },
-    #[error("what is asked of the ledger makes no sense: {}", Visible(.0))]
+    #[error("the query is wrong: {}", Visible(.0))]
     Ledger(String),
-    #[error("what is asked of the events makes no sense: {}", Visible(.0))]
+    #[error("the query is wrong: {}", Visible(.0))]
     Events(String),
-    #[error("what is asked of the page makes no sense: {}", Visible(.0))]
+    #[error("the query is wrong: {}", Visible(.0))]
     Page(String),
     #[error(
         "after is a place that is not known here: {}. Begin without it, and leave out what you know",
@@ -82,7 +82,11 @@ pub(super) enum Rejection {
          configuration, and sign with its secret"
     )]
     NoControl,
-    #[error("the body must be empty, or {{\"chainId\": n}} with a platform chain id: {}", Visible(.0))]
+    #[error(
+        "the body must be empty, or {{\"chainId\": n, \"why\": \"…\"}} with a platform chain id, either of them \
+         left out at will: {}",
+        Visible(.0)
+    )]
     Control(String),
     #[error(
         "the body must be {{\"pauses\": {{\"139\": n}}}}, with the pausedSince of each chain from GET \
@@ -117,7 +121,7 @@ impl Rejection {
         match self {
             Self::Malformed(_)
             | Self::NotAdmitted(NotAdmitted::Empty)
-            | Self::Unauthenticated(AuthError::Ambiguous)
+            | Self::Unauthenticated(AuthError::Ambiguous | AuthError::NoObject)
             | Self::Unreadable
             | Self::Query
             | Self::Ledger(_)

@@ -58,6 +58,10 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
     if top.get().starts_with('[') {
         return posted(Options::default(), list(top)?);
     }
+    if !top.get().starts_with('{') {
+        let form = r#"post an array of entries, or {"list": [...]}"#;
+        return Err(Malformed::Json(form.to_owned()));
+    }
     let top: Object<'_> = serde_json::from_str(top.get()).map_err(|e| json(&e))?;
     let (code, data) = (top.0.get("code").map(|code| code.get()), top.0.get("data"));
     match (code, data) {

@@ -32,9 +32,8 @@ impl Asking {
     /// judges itself what this caller may.
     pub fn as_caller(key: &str, secret_file: &Path) -> Result<Self, ConfigErrors> {
         let faults = Faults::default();
-        let secret = secret::of_file(secret_file).map_err(|why| {
-            faults.add("--secret-file", format!("{}: {why}", secret_file.display()))
-        });
+        let secret =
+            secret::of_named_file(secret_file).map_err(|why| faults.add("--secret-file", why));
         let secret = SecretString::from(faults.settle(secret)?);
         let rights = Rights { control: true, ..Rights::default() };
         let caller = Caller { label: key.to_owned(), key: key.to_owned(), secret, rights };

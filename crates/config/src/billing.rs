@@ -42,7 +42,10 @@ const DAY: u64 = 86_400;
 
 impl BillingConfig {
     pub(super) fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
-        if let Some(profile) = reader.optional("profile", &shipped())? {
+        // What the profile would have said cannot be judged, nor told from what is unknown.
+        let profile =
+            reader.optional("profile", &shipped()).inspect_err(|_| reader.ignore_the_rest())?;
+        if let Some(profile) = profile {
             reader.fall_back_on(&profile.table());
         }
         let function = text("a function in human-readable ABI", 4096);

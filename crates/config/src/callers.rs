@@ -180,8 +180,13 @@ fn check_label(label: &str, reader: &TableReader<'_>) -> Result<String, Reported
 
 fn api_key() -> Expected<String> {
     Expected::of_text("the API key of the caller: 1 to 128 visible ASCII characters", |text| {
-        let good = text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_graphic());
-        good.then(|| text.to_owned()).ok_or("is not that")
+        match text {
+            _ if text.len() > 128 => Err("is too long"),
+            _ if !text.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Err("has a blank, or a letter beyond ASCII")
+            }
+            _ => Ok(text.to_owned()),
+        }
     })
 }
 

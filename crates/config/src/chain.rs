@@ -362,7 +362,7 @@ fn name() -> Expected<String> {
     Expected::of_text("a name of 1 to 64 letters, digits, \"-\", \"_\" or \".\"", |text| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let good = text.len() <= 64 && text.bytes().all(plain);
-        good.then(|| text.to_owned()).ok_or("is not that")
+        good.then(|| text.to_owned()).ok_or("is too long, or has a blank or another sign")
     })
 }
 

@@ -74,7 +74,7 @@ impl DatabaseUrl {
     /// Reads the one that stands in a file, which is its owner's alone.
     pub fn in_file(path: &Path) -> Result<Self, String> {
         let unusable = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
-        let text = secret::of_file(path).map_err(|why| unusable(&why))?;
+        let text = secret::of_named_file(path)?;
         Self::parse(&text).map_err(|why| unusable(&why))
     }
 

@@ -3,7 +3,7 @@
 //! A problem never quotes the text it is about, since any text may be a secret.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,6 +13,7 @@ use alloy::primitives::Address;
 use config_rs::{Value, ValueKind};
 use strum::IntoEnumIterator;
 
+use super::faults::nearest;
 use super::secret_url::RpcUrl;
 use super::units::{self, Sun, Wei};
 use billing::{Family, parse_address};
@@ -106,9 +107,14 @@ pub(super) fn word<T>(problem: &'static str) -> Expected<T>
 where
     T: IntoEnumIterator + Into<&'static str> + FromStr + 'static,
 {
-    let words = T::iter().map(|word| format!("\"{}\"", word.into()));
-    let expects = words.collect::<Vec<_>>().join(" or ");
-    Expected::of_text(expects, move |text| text.parse().map_err(|_| problem))
+    let words: Vec<&'static str> = T::iter().map(Into::into).collect();
+    let expects = format!("\"{}\"", words.join("\" or \""));
+    Expected::of_text(expects, move |text| {
+        text.parse().map_err(|_| match nearest(text, words.iter().copied()) {
+            Some(word) => format!("{problem} (did you mean \"{word}\"?)"),
+            None => problem.to_owned(),
+        })
+    })
 }
 
 /// `true` or `false`.
@@ -229,7 +235,13 @@ pub(super) fn is_field_name(text: &str) -> bool {
 /// An IP address with a port.
 pub(super) fn socket_address() -> Expected<SocketAddr> {
     Expected::of_text("an IP address and a port, such as \"127.0.0.1:9980\"", |text| {
-        text.parse().map_err(|_| "is not that")
+        text.parse().map_err(|_| match text.rsplit_once(':') {
+            _ if text.parse::<IpAddr>().is_ok() => "has no port",
+            Some((host, port)) if port.parse::<u16>().is_ok() && !host.contains([':', '[']) => {
+                "has no IP address before its port: a name, such as localhost, is not looked up"
+            }
+            Some(_) | None => "lacks one of the two",
+        })
     })
 }
 
@@ -261,4 +273,28 @@ fn address_of(family: Family, expects: &str) -> Expected<Address> {
         let address = parse_address(family, text).map_err(|why| why.to_string())?;
         if address.is_zero() { Err("is the zero address".to_owned()) } else { Ok(address) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_address_to_listen_on_lacks_is_told() {
+        for (text, told) in [
+            ("127.0.0.1:9980", None),
+            ("[::1]:9980", None),
+            ("127.0.0.1", Some("has no port")),
+            ("::1", Some("has no port")),
+            ("localhost:9980", Some("has no IP address before its port")),
+            (":9980", Some("has no IP address before its port")),
+            ("localhost", Some("lacks one of the two")),
+            ("127.0.0.1:99999", Some("lacks one of the two")),
+            ("::1:9980:", Some("lacks one of the two")),
+        ] {
+            let why = (socket_address().parse)(&Value::new(None, text)).err();
+            assert_eq!(why.is_some(), told.is_some(), "{text}: {why:?}");
+            assert!(why.unwrap_or_default().starts_with(told.unwrap_or_default()), "{text}");
+        }
+    }
 }

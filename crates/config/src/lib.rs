@@ -322,7 +322,7 @@ impl LogConfig {
         let directives =
             Expected::of_text("log directives such as \"info,engine=debug\"", |text| {
                 let parsed = EnvFilter::builder().parse(text);
-                parsed.map(|_| text.to_owned()).map_err(|_| "is not that")
+                parsed.map(|_| text.to_owned()).map_err(|_| "cannot be read")
             });
         let format = reader.get("format", &format);
         let filter = reader.get("filter", &directives);

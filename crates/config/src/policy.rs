@@ -57,6 +57,8 @@ impl PolicyConfig {
         let places =
             |name: &str, text: &str| of_token(name).and_then(|()| decimals(text).map(drop));
         let places = reader.words("decimals", places);
+        let allowed = reader.words("allowed", |_, text| addresses(family, text).map(drop));
+        let unlimited = reader.optional("unlimited", &flag()).map(Option::unwrap_or_default);
         let (tokens, most, most_per_day, places) = (tokens?, most?, most_per_day?, places?);
         let mut limits = BTreeMap::<String, TokenLimits>::new();
         for (name, text) in tokens {
@@ -70,11 +72,9 @@ impl PolicyConfig {
             let decimals = places.get(&name).and_then(|text| decimals(text).ok());
             limits.insert(name, TokenLimits { address, max_amount, max_amount_per_day, decimals });
         }
-        let allowed = reader.words("allowed", |_, text| addresses(family, text).map(drop))?;
         let read = |(name, text): (String, String)| Some((name, addresses(family, &text).ok()?));
-        let unlimited = reader.optional("unlimited", &flag()).map(Option::unwrap_or_default);
         let (max_batch, max_fee_per_day) = (max_batch?, max_fee_per_day?);
-        let allowed = allowed.into_iter().filter_map(read).collect();
+        let allowed = allowed?.into_iter().filter_map(read).collect();
         let unlimited = unlimited?;
         let read = Self { max_batch, max_fee_per_day, tokens: limits, allowed, unlimited };
         if unlimited && read.limits_money() {

@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn a_profile_that_does_not_come_with_the_program_is_a_fault() {
         let faults = billing("profile = \"refrence\"").unwrap_err();
-        let named = "chains.139.billing.profile: is no profile that comes with the program; \
-                     expected \"reference\"";
-        assert!(faults.contains(named), "{faults}");
+        let named = "chains.139.billing.profile: is no profile that comes with the program (did you \
+                     mean \"reference\"?); expected \"reference\"";
+        assert_eq!(faults, named, "nothing is untrue of the keys that were not asked for");
     }
 }

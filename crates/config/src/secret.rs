@@ -4,7 +4,7 @@
 use super::faults::Reported;
 use super::kinds::Expected;
 use super::reader::TableReader;
-use host::owner_only;
+use host::owner_only::{self, Looseness};
 use std::path::Path;
 use std::{fs, io};
 
@@ -34,18 +34,42 @@ fn in_file<T: 'static>(
     })
 }
 
-/// Reads the text of a file that is its owner's alone, without the end of its line. No error quotes the path: a
-/// secret may have been written in its place. The error names the directory in which the file was looked for, as
-/// far as there is one.
+/// The shortest secret of a caller, bytes.
+const SHORTEST: usize = 16;
+
+/// Reads the text of a file that is its owner's alone, without the end of its line. An error tells the path as far as
+/// there are such directories, and the rest of it only if that is too short for a secret: one may have been written in
+/// the path's place.
 pub(super) fn of_file(path: &Path) -> Result<String, String> {
+    let directory = path.ancestors().skip(1).find(|directory| directory.is_dir());
+    let rest = directory.and_then(|directory| path.strip_prefix(directory).ok()).unwrap_or(path);
+    let named = match directory {
+        _ if rest.as_os_str().len() < SHORTEST => format!("file {}", path.display()),
+        Some(directory) => format!("file of this name below {}", directory.display()),
+        None => "file of this name".to_owned(),
+    };
+    read_file(path, &named)?.map_err(|why| why.to_string())
+}
+
+/// The same of a path that was given for one on the command line: every error tells it.
+pub(super) fn of_named_file(path: &Path) -> Result<String, String> {
+    let read = read_file(path, &format!("file {}", path.display()))?;
+    read.map_err(|why| format!("{}: {why}", path.display()))
+}
+
+/// Reads a file that is called so in an error.
+fn read_file(path: &Path, named: &str) -> Result<Result<String, Looseness>, String> {
     let unreadable = |error: io::Error| {
-        let directory = path.ancestors().skip(1).find(|directory| directory.is_dir());
-        let below = directory.map(|it| format!(" below {}", it.display())).unwrap_or_default();
-        format!("the file cannot be read{below}: {}", error.kind())
+        if error.kind() == io::ErrorKind::NotFound {
+            return format!("there is no {named}: check the path");
+        }
+        format!("the {named} cannot be read: {}", error.kind())
     };
     let file = fs::metadata(path).map_err(unreadable)?;
-    owner_only::check(&file).map_err(|why| why.to_string())?;
+    if let Err(why) = owner_only::check(&file) {
+        return Ok(Err(why));
+    }
     let text = fs::read_to_string(path).map_err(unreadable)?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
-    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
+    Ok(Ok(text.strip_suffix('\r').unwrap_or(text).to_owned()))
 }

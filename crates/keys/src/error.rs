@@ -186,8 +186,8 @@ pub enum KeyError {
 
     /// There is no process that holds the keys.
     #[error(
-        "keys.split: the process that was to hold the keys did not start: {why}; try again, or write \
-         keys.split = false to hold them in this one"
+        "keys.split: the process that was to hold the keys did not start: {why}; its last words are above, \
+         and docs/keys.md (A process of their own) says what it needs"
     )]
     #[expect(missing_docs, reason = "the message says what each field is")]
     NoProcess { why: io::Error },

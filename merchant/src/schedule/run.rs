@@ -133,10 +133,7 @@ impl Scheduler {
         let (mut plan, identity): (Vec<Draft>, i64) = (vec![], self.book.identity()?);
         for (chain, due) in admitted.post {
             if !self.setup.families.contains_key(&chain) {
-                let count = due.len();
-                report.faults.push(format!(
-                    "{count} due on chain {chain}, of which nobody said whether it is EVM or TVM"
-                ));
+                report.faults.push(not_told(chain, due.len()));
                 continue;
             }
             let mut limits = self.setup.limits;
@@ -147,5 +144,27 @@ impl Scheduler {
             plan.extend(drafts(identity, chain, due, limits));
         }
         Ok(self.book.plan(&plan, now_ms)?)
+    }
+}
+
+/// The fault of a chain with entries, of whose family nothing is said.
+fn not_told(chain: i64, due: usize) -> String {
+    format!(
+        "{due} due on chain {chain}, of which nobody said whether it is EVM or TVM: write chains = \
+         [\"{chain}=TVM\"] (or EVM) in [schedule], or --chain {chain}=TVM"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_without_a_family_is_told_with_what_to_write() {
+        let told = not_told(136, 2);
+        assert!(told.starts_with("2 due on chain 136, "), "{told}");
+        for to_write in ["chains = [\"136=TVM\"] (or EVM) in [schedule]", "--chain 136=TVM"] {
+            assert!(told.contains(to_write), "{told}");
+        }
     }
 }

@@ -44,10 +44,19 @@ impl Remote {
         let id: U64 = node.ask("eth_chainId", json!([])).await?;
         let accounts: Vec<Address> = node.ask("eth_accounts", json!([])).await?;
         let rich = accounts.first().ok_or_else(|| {
-            format!("the node at {url} has no account of its own that could pay: this is for a local node, such as anvil")
+            format!(
+                "the node at {url} has no account of its own that could pay: this is for a local node, such as anvil. \
+                 If a running sandbox has this port, stop it, or name another node with --rpc"
+            )
         })?;
         (node.chain_id, node.rich) = (id.to(), *rich);
         Ok(node)
+    }
+
+    /// Number of transactions that an account has made.
+    pub(super) async fn transactions(&self, of: Address) -> Result<u64, Error> {
+        let count: U64 = self.ask("eth_getTransactionCount", json!([of, "latest"])).await?;
+        Ok(count.to())
     }
 
     async fn ask<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<T, Error> {

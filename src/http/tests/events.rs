@@ -17,7 +17,7 @@ async fn the_feed_says_what_is_wrong_with_a_question() {
         ("limit=501".to_owned(), 400, "limit is 1 to 500"),
         ("wait=26".to_owned(), 400, "wait is 0 to 25"),
         ("since=1".to_owned(), 400, "unknown field `since`"),
-        ("wait=long".to_owned(), 400, "wait: invalid digit"),
+        ("wait=long".to_owned(), 400, "wait: a whole number of seconds"),
         ("after=7".to_owned(), 400, "no cursor"),
         ("after=1.00000000.1.0.0.0".to_owned(), 400, "no cursor"),
         ("after=1.00000000.1.00000000.0.00000000".to_owned(), 409, "another journal"),

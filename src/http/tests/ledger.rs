@@ -7,7 +7,9 @@ async fn the_ledger_says_what_is_wrong_with_a_question() {
     let server = TestServer::new();
     for (query, words) in [
         ("limit=7&subscribeID=1", "unknown field `subscribeID`"),
-        ("limit=7&subscribeId=one", "subscribeId: invalid digit"),
+        ("limit=7&subscribeId=one", "the query is wrong: subscribeId: a whole number"),
+        ("from=2026-01-01", "the query is wrong: from: Unix seconds, such as 1767225600"),
+        ("userHash=0x12", "userHash: 64 hex digits, with or without 0x"),
         ("limit=7&limit=7", "duplicate field `limit`"),
         ("state=paid", "state is one of open, charged"),
         ("reason=POOR", "reason is one of INVALID_ENTRY, "),

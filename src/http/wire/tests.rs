@@ -160,7 +160,10 @@ fn what_is_said_twice_is_not_guessed_at() {
 fn what_is_wrong_with_a_body_is_said() {
     assert!(why("").starts_with("the body cannot be read"));
     assert!(why("nonsense").starts_with("the body cannot be read"));
-    assert!(why("7").starts_with("the body cannot be read"));
+    for other in ["7", "null", "\"text\""] {
+        let told = r#"the body cannot be read: post an array of entries, or {"list": [...]}"#;
+        assert_eq!(why(other), told, "{other}");
+    }
     assert!(why("[1]").contains("expected an object"));
     assert!(why("{}").contains("there is no `list`"));
     assert!(why(r#"{"code":500,"msg":"down","data":null}"#).contains("has code 500"));

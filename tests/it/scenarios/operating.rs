@@ -115,7 +115,7 @@ async fn a_range_without_time_and_a_file_that_is_there_or_is_not_are_refused_by_
         (vec!["claims", "import", "none", "--why", "w"], "none cannot be read: "),
         (
             vec!["status", "--server", "http://127.0.0.1:1", "--key", "k", "--secret-file", "none"],
-            "--secret-file: none: the file cannot be read",
+            "--secret-file: there is no file none: check the path",
         ),
     ] {
         fails(installation, &words, why).await;

@@ -62,7 +62,10 @@ impl BeaconNetwork {
 pub(super) fn root(of: &'static str) -> Expected<B256> {
     let expects = format!("{of}: 0x and 64 hexadecimal digits");
     Expected::of_text(expects, |text| {
-        let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 64);
-        digits.and_then(|digits| digits.parse().ok()).ok_or("is not that")
+        let digits = text.strip_prefix("0x").ok_or("does not begin with 0x")?;
+        let digits = Some(digits)
+            .filter(|digits| digits.len() == 64)
+            .ok_or("has more or fewer than 64 digits")?;
+        digits.parse().map_err(|_| "has letters that are no hexadecimal digits")
     })
 }

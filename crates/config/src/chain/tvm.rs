@@ -234,7 +234,7 @@ pub(super) fn chain_id() -> Expected<u32> {
             None if is_digits(text) => text.parse().ok(),
             Some(_) | None => None,
         };
-        read.filter(|id| *id > 0).ok_or("is not that")
+        read.filter(|id| *id > 0).ok_or("is no chain id of TRON")
     })
 }
 
@@ -242,6 +242,12 @@ pub(super) fn chain_id() -> Expected<u32> {
 const API_KEY: &str = "an API key: 1 to 256 visible ASCII characters";
 
 fn accept(text: &str) -> Result<SecretString, String> {
-    let good = (1..=256).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
-    good.then(|| SecretString::from(text)).ok_or_else(|| "is not that".to_owned())
+    match text.len() {
+        0 => Err("is empty".to_owned()),
+        257.. => Err("is too long".to_owned()),
+        _ if !text.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Err("has a blank, or a letter beyond ASCII".to_owned())
+        }
+        _ => Ok(SecretString::from(text)),
+    }
 }

@@ -121,3 +121,11 @@ fn the_addresses_that_may_stand_in_a_field_are_listed() {
         assert!(found.starts_with("chains.139.policy.allowed.payee: "), "{found}");
     }
 }
+
+#[test]
+fn beside_a_wrong_limit_the_other_keys_are_known() {
+    let told =
+        fault(&format!("{USDT}max_amount.USDT = 'ten'\nunlimited = true\nallowed.USDT = 'x'"));
+    assert!(told.contains("policy.max_amount.USDT: ") && told.contains("allowed.USDT"), "{told}");
+    assert!(!told.contains("unknown key"), "{told}");
+}

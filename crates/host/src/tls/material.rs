@@ -179,7 +179,12 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, FileFault> {
 fn text(of: TlsFile, path: &Path) -> Result<Zeroizing<Vec<u8>>, FileFault> {
     let fault = |problem: String| FileFault { of, problem };
     let unreadable = |error: std::io::Error| {
-        fault(format!("the file {} cannot be read: {}", path.display(), error.kind()))
+        let path = path.display();
+        fault(if error.kind() == std::io::ErrorKind::NotFound {
+            format!("there is no file {path}: check the path")
+        } else {
+            format!("the file {path} cannot be read: {}", error.kind())
+        })
     };
     let about = fs::metadata(path).map_err(unreadable)?;
     match of {
