@@ -26,10 +26,11 @@ async fn a_plan_needs_two_admins_and_only_then_gives_links() {
         let request = world.link_request(chain, plan, "user");
         let early = world.client.create_link(&request).await.unwrap_err();
         assert!(early.refusal().is_some(), "a pending plan gives no link: {early}");
-        let alone = world.control("approve-plan", by(&admins[0])).await;
+        let approval = |admin: &str| json!({"admin": admin, "planId": proposal["planId"], "chainId": proposal["chainId"]});
+        let alone = world.control("approve-plan", approval(&admins[0])).await;
         assert!(alone.is_err(), "one admin alone is not enough");
         assert!(world.control("propose-plan", by(&admins[0])).await.is_err(), "an id is unique");
-        world.control("approve-plan", by(&admins[1])).await.unwrap();
+        world.control("approve-plan", approval(&admins[1])).await.unwrap();
         world.finalise().await;
         let link = world.client.create_link(&request).await.unwrap();
         assert!(link.subscription_id.is_some());

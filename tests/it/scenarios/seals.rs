@@ -58,7 +58,7 @@ async fn what_enough_validators_sealed_decides() {
     let (town, _, _) = town().await;
     let signer = town.signer().await;
     for person in 0..2 {
-        let hash = signer.scheduler.bill(&json!(town.entries([person]))).await.tx_hash();
+        let hash = signer.scheduler.insist(&json!(town.entries([person]))).await.tx_hash();
         charged(&town, &signer, &hash).await;
     }
     let told = chain(&signer).await;
@@ -73,12 +73,12 @@ async fn what_enough_validators_sealed_decides() {
 async fn what_too_few_validators_sealed_decides_nothing() {
     let (town, _, sealed) = town().await;
     let signer = town.signer().await;
-    let first = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    let first = signer.scheduler.insist(&json!(town.entries([0]))).await.tx_hash();
     charged(&town, &signer, &first).await;
     sealed.sealed_by(0..14);
     town.anvil.mine(40).await;
     town.noticed().await;
-    let hash = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    let hash = signer.scheduler.insist(&json!(town.entries([1]))).await.tx_hash();
     told(&town, &signer, "14 of 15 validators sealed on it in").await;
     assert_eq!(state(&signer, &hash).await, "open");
     sealed.sealed_by(0..21);
@@ -93,7 +93,7 @@ async fn validators_are_followed_from_one_list_to_the_next() {
     let signer = town.signer().await;
     town.anvil.mine(1_000).await;
     sealed.seals_all().await;
-    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    let hash = signer.scheduler.insist(&json!(town.entries([0]))).await.tx_hash();
     charged(&town, &signer, &hash).await;
     town.assert_paid(&[1, 0, 0]).await;
 }
@@ -102,9 +102,9 @@ async fn validators_are_followed_from_one_list_to_the_next() {
 async fn two_providers_that_collude_decide_nothing_by_a_block_that_they_made_up() {
     let (town, nodes, _) = town().await;
     let signer = town.signer().await;
-    let honest = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    let honest = signer.scheduler.insist(&json!(town.entries([1]))).await.tx_hash();
     charged(&town, &signer, &honest).await;
-    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    let hash = signer.scheduler.insist(&json!(town.entries([0]))).await.tx_hash();
     for node in &nodes {
         node.fault("eth_getTransactionReceipt", Act::Swallow);
     }
@@ -131,7 +131,7 @@ async fn a_provider_that_tells_blocks_above_the_newest_keeps_no_billing_open() {
     let urls = [&liar.url, &nodes[0].url, &nodes[1].url].map(String::as_str).join(" ");
     town.installation = town.installation.env("SIGNER__CHAINS__139__RPC", &urls);
     let signer = town.signer().await;
-    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    let hash = signer.scheduler.insist(&json!(town.entries([0]))).await.tx_hash();
     // A look every three seconds sees a few new blocks, of the 29 that it takes.
     for _ in 0..40 {
         town.anvil.mine(4).await;
