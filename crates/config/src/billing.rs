@@ -42,7 +42,7 @@ const DAY: u64 = 86_400;
 
 impl BillingConfig {
     pub(super) fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
-        // What the profile would have said cannot be judged, nor told from what is unknown.
+        // Without the profile, keys that it would have answered cannot be told from unknown ones.
         let profile =
             reader.optional("profile", &shipped()).inspect_err(|_| reader.ignore_the_rest())?;
         if let Some(profile) = profile {

@@ -48,17 +48,21 @@ pub(super) fn of_file(path: &Path) -> Result<String, String> {
         Some(directory) => format!("file of this name below {}", directory.display()),
         None => "file of this name".to_owned(),
     };
-    read_file(path, &named)?.map_err(|why| why.to_string())
+    read_file(path, &named, |why| why.to_string())
 }
 
 /// The same of a path that was given for one on the command line: every error tells it.
 pub(super) fn of_named_file(path: &Path) -> Result<String, String> {
-    let read = read_file(path, &format!("file {}", path.display()))?;
-    read.map_err(|why| format!("{}: {why}", path.display()))
+    let named = format!("file {}", path.display());
+    read_file(path, &named, |why| format!("{}: {why}", path.display()))
 }
 
-/// Reads a file that is called so in an error.
-fn read_file(path: &Path, named: &str) -> Result<Result<String, Looseness>, String> {
+/// Reads a file that is called so in an error; `loose` tells that others can read the file.
+fn read_file(
+    path: &Path,
+    named: &str,
+    loose: impl Fn(Looseness) -> String,
+) -> Result<String, String> {
     let unreadable = |error: io::Error| {
         if error.kind() == io::ErrorKind::NotFound {
             return format!("there is no {named}: check the path");
@@ -66,10 +70,8 @@ fn read_file(path: &Path, named: &str) -> Result<Result<String, Looseness>, Stri
         format!("the {named} cannot be read: {}", error.kind())
     };
     let file = fs::metadata(path).map_err(unreadable)?;
-    if let Err(why) = owner_only::check(&file) {
-        return Ok(Err(why));
-    }
+    owner_only::check(&file).map_err(loose)?;
     let text = fs::read_to_string(path).map_err(unreadable)?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
-    Ok(Ok(text.strip_suffix('\r').unwrap_or(text).to_owned()))
+    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
