@@ -11,6 +11,7 @@ mod forged;
 mod golden_billing;
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod node;
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod past;
 mod preflights;
 #[path = "../../../tron-node/src/tests/recorded.rs"]

@@ -135,15 +135,16 @@ pub(crate) fn read_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<
 }
 
 /// Until when an old copy knows what its lanes did, Unix ms, though nothing could be written of that: the time of the
-/// newest row that is written only where blocks bear out the clock. A clock that was far ahead may have dated the rows
-/// behind that, and whatever is forgotten was signed later.
+/// newest row that is written only where blocks bear out the clock; before the first of those, of the newest lane. A
+/// clock that was far ahead may have dated the rows behind that, and whatever is forgotten was signed later.
 pub(crate) fn known_until_ms(conn: &dyn Database) -> SqlResult<i64> {
-    let borne_out = "event IN ('accepted', 'signed again', 'learnt what was forgotten') OR event = 'gate' AND body LIKE '%\"open\":true%'";
-    let known = format!(
-        "SELECT coalesce((SELECT at_ms FROM history WHERE {borne_out} ORDER BY seq DESC LIMIT 1),
-                         (SELECT at_ms FROM history ORDER BY seq LIMIT 1), 0)"
-    );
-    conn.query_row(&known, [], |row| row.get(0))
+    let known = "SELECT coalesce(
+        (SELECT at_ms FROM history
+         WHERE event IN ('accepted', 'signed again', 'learnt what was forgotten')
+            OR event = 'gate' AND body LIKE '%\"open\":true%' ORDER BY seq DESC LIMIT 1),
+        (SELECT at_ms FROM history WHERE event = 'lane opened' ORDER BY seq DESC LIMIT 1),
+        (SELECT at_ms FROM history ORDER BY seq LIMIT 1), 0)";
+    conn.query_row(known, [], |row| row.get(0))
 }
 
 /// When the process before this one left the journal, Unix ms: at its newest row, and where it has written
