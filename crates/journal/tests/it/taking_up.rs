@@ -40,6 +40,25 @@ async fn a_copy_with_rows_by_a_clock_that_was_ahead_knows_no_more_than_its_newes
     assert_eq!(state.known_until_ms, Some(signed_ms));
 }
 
+#[tokio::test]
+async fn a_copy_knows_what_was_done_until_its_lane_took_new_work_last() {
+    let book = Book::in_a_file().await;
+    for closed in [None, Some("the clock".to_owned())] {
+        book.journal.lane(lane()).note_gate(closed).await.unwrap();
+    }
+    let open = "SELECT at_ms FROM history WHERE event = 'gate' ORDER BY seq LIMIT 1";
+    let open_ms = book
+        .journal
+        .read(move |conn| conn.prepare_cached(open)?.query_row([], |row| row.get::<i64>(0)));
+    let open_ms = open_ms.await.unwrap();
+    assert_ne!(open_ms, NOW_MS, "the lane was opened then");
+    let room = closed(book).await;
+    std::fs::remove_file(beside(&config(&room).path, ".mark")).unwrap();
+    let journal = Journal::open(&config(&room)).unwrap();
+    let state = journal.lane(lane()).take_up().await.unwrap();
+    assert_eq!(state.known_until_ms, Some(open_ms));
+}
+
 /// The state in which a lane is taken up that a restored copy does not know, after `commands` starts that take up
 /// nothing.
 async fn unknown_lane_after(commands: usize) -> (Option<i64>, JournalAndRoom) {
